@@ -1,0 +1,86 @@
+/// A part of a graph that one backend runs: a graph of its own, and where it came from.
+public struct Segment: Hashable, Sendable {
+    public var backend: String
+    public var graph: Graph
+    /// The ops of the plan's graph that this segment holds, in the order of `graph.ops`.
+    public var ops: [OpID]
+    /// Groups of positions in `graph.ops` that belong together; a hint, not an order.
+    public var clusters: [[Int]]
+    /// The plan's values bound to the segment's inputs and outputs, in order.
+    public var inputs: [ValueID]
+    public var outputs: [ValueID]
+
+    public init(
+        backend: String, graph: Graph, ops: [OpID], clusters: [[Int]], inputs: [ValueID], outputs: [ValueID]
+    ) {
+        self.backend = backend
+        self.graph = graph
+        self.ops = ops
+        self.clusters = clusters
+        self.inputs = inputs
+        self.outputs = outputs
+    }
+}
+
+/// Where one op runs and, if that is not the preferred backend, why.
+public struct PlacementNote: Hashable, Sendable {
+    public var op: OpID
+    public var name: String
+    public var backend: String
+    public var reason: String?
+    public var location: SourceLocation?
+
+    public init(op: OpID, name: String, backend: String, reason: String?, location: SourceLocation?) {
+        self.op = op
+        self.name = name
+        self.backend = backend
+        self.reason = reason
+        self.location = location
+    }
+}
+
+/// Two sizes that must agree at run time because an op needs them to.
+public struct SizeConstraint: Hashable, Sendable {
+    public var left: Dimension
+    public var right: Dimension
+    public var op: String
+    public var location: SourceLocation?
+
+    public init(_ left: Dimension, _ right: Dimension, op: Op) {
+        self.left = left
+        self.right = right
+        self.op = op.name
+        location = op.location
+    }
+}
+
+/// The canonical graph of a function, cut into segments, with the order in which they run.
+public struct Plan: Hashable, Sendable {
+    public enum Step: Hashable, Sendable {
+        case run(segment: Int)
+        /// Evaluates the sizes of an op's results from the contents of its operands, before the segment that holds it.
+        case resolveSizes(OpID)
+        /// Binds the symbols of a result whose size only the op itself could tell.
+        case bindSizes(ValueID)
+    }
+
+    public var graph: Graph
+    public var segments: [Segment]
+    public var steps: [Step]
+    public var notes: [PlacementNote]
+    public var constraints: [SizeConstraint]
+    /// The target each backend named in the plan compiles for.
+    public var targets: [String: String]
+
+    public init(
+        graph: Graph, segments: [Segment], steps: [Step], notes: [PlacementNote], constraints: [SizeConstraint],
+        targets: [String: String]
+    ) {
+        self.graph = graph
+        self.segments = segments
+        self.steps = steps
+        self.notes = notes
+        self.constraints = constraints
+        self.targets = targets
+    }
+}

@@ -1,0 +1,21 @@
+package import CoreAIOps
+
+/// What `InferenceFunction` needs from whoever computes: one synchronous run on the caller's thread.
+///
+/// All tensors are dense and row-major in the form kernels use (`HostTensor`); packing and unpacking of strided,
+/// interleaved or sub-byte arrays is `InferenceFunction`'s business, and so is checking names, types and static sizes.
+package protocol FunctionExecutor: AnyObject, Sendable {
+    var descriptor: InferenceFunctionDescriptor { get }
+
+    /// - Parameters:
+    ///   - inputs: in the descriptor's order.
+    ///   - states: in the descriptor's order; updated in place.
+    ///   - output: called once for each output, in order, when its shape is known; returns where to write it.
+    ///   - isCancelled: looked at between steps.
+    /// - Throws: `CancellationError`, `RunError` (sizes that must agree and do not), `BackendError`.
+    func run(
+        inputs: [HostTensor], states: [HostTensor],
+        output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
+        isCancelled: () -> Bool
+    ) throws
+}

@@ -1,0 +1,2 @@
+package import CoreAIGraph
+public struct InferenceFunctionDescriptor: Sendable {}
