@@ -22,6 +22,8 @@ public struct InferenceContext: Sendable {
     private var nextSymbol: Int
     /// The symbols this op made, because their value depends on data.
     public private(set) var freshSymbols: [Int] = []
+    /// Upper bounds of those fresh symbols that only running the op can tell.
+    public private(set) var symbolBounds: [Int: Dimension] = [:]
 
     public init(
         op: Op, signature: Signature, operandTypes: [ValueType], operandValues: [[Dimension]?],
@@ -149,11 +151,18 @@ public struct InferenceContext: Sendable {
         return shape
     }
 
-    /// A size that only the data can tell.
+    /// A size that follows from the contents of the op's operands, known before the op runs.
     public mutating func freshSymbol() -> Dimension {
         defer { nextSymbol += 1 }
         freshSymbols.append(nextSymbol)
         return .symbol(nextSymbol)
+    }
+
+    /// A size that only running the op can tell, as for `non_zero`. The result is allocated with `bound` and the kernel
+    /// answers the true shape in `KernelContext.actualShapes`.
+    public mutating func freshSymbol(atMost bound: Dimension) -> Dimension {
+        symbolBounds[nextSymbol] = bound
+        return freshSymbol()
     }
 
     public func error(_ message: String) -> GraphError { GraphError(message, op: op) }
