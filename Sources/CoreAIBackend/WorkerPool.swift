@@ -103,12 +103,8 @@ package final class WorkerPool: Sendable {
         if let text = ProcessInfo.processInfo.environment["COREAI_NUM_THREADS"], let width = Int(text), width > 0 {
             return width
         }
-        var set = cpu_set_t()
+        // Foundation counts the processors of the affinity mask.
         var width = ProcessInfo.processInfo.activeProcessorCount
-        if sched_getaffinity(0, MemoryLayout<cpu_set_t>.size, &set) == 0 {
-            let bits = withUnsafeBytes(of: &set) { $0.reduce(0) { $0 + $1.nonzeroBitCount } }
-            width = min(width, bits)
-        }
         if let quota = cgroupQuota() { width = min(width, quota) }
         return max(1, width)
     }

@@ -15,6 +15,8 @@ public struct InferenceContext: Sendable {
     /// The result types that the asset declares. Trust the scalar type; sizes may be less precise than the truth.
     public let declaredTypes: [ValueType]
 
+    /// The operands themselves, where sizes are worked out from data at run time; empty before.
+    public var operandTensors: [HostTensor?] = []
     /// What the op's results hold, if known. One entry per result, nil when unknown.
     public var resultValues: [[Dimension]?]
     /// Sizes that the op needs to be equal and that could not be decided.
