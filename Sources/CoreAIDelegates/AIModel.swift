@@ -1,4 +1,4 @@
-package import CoreAIBackend
+import CoreAIBackend
 import CoreAIAsset
 import CoreAIGraph
 import CoreAIPlanner
@@ -21,7 +21,10 @@ public struct AIModel: Sendable {
         contentsOf url: URL, options: SpecializationOptions, registry: BackendRegistry, ignoringHash: Bool = false
     ) async throws {
         try Task.checkCancellation()
-        content = try LoadedModel(url, options: options, registry: registry, ignoringHash: ignoringHash)
+        content = try await onOwnThread("coreai-specialize") { isCancelled in
+            try LoadedModel(
+                url, options: options, registry: registry, ignoringHash: ignoringHash, isCancelled: isCancelled)
+        }
     }
 
     /// The names of the functions, in the order of the asset.
@@ -63,7 +66,10 @@ package final class LoadedModel: Sendable {
     private let units: [Planner.Unit]
     private let devices = Mutex<[String: any Device]>([:])
 
-    init(_ url: URL, options: SpecializationOptions, registry: BackendRegistry, ignoringHash: Bool) throws {
+    init(
+        _ url: URL, options: SpecializationOptions, registry: BackendRegistry, ignoringHash: Bool,
+        isCancelled: @escaping @Sendable () -> Bool
+    ) throws {
         var clock = PhaseClock()
         let override = ProcessInfo.processInfo.environment["COREAI_IGNORE_HASH"] == "1"
         let source = try ModelSource(url, ignoringHash: ignoringHash || override, clock: &clock)
@@ -72,7 +78,8 @@ package final class LoadedModel: Sendable {
         functions = try source.functions.map { graph in
             do {
                 return try SpecializedFunction(
-                    graph, descriptor: InferenceFunctionDescriptor(graph), library: library, units: units, clock: &clock)
+                    graph, descriptor: InferenceFunctionDescriptor(graph), library: library, units: units,
+                    isCancelled: isCancelled, clock: &clock)
             } catch let error as GraphError {
                 throw Self.describe(error, graph.name, source.url)
             } catch let error as PlanError {
@@ -90,7 +97,7 @@ package final class LoadedModel: Sendable {
     /// What a graph got wrong is damage in the file; what it needs and this runtime lacks is not.
     private static func describe(_ error: GraphError, _ function: String, _ url: URL) -> any Error {
         let message = "\(url.path): function '\(function)': \(error)"
-        if error.message.contains("this runtime") { return AIModelError(.failedToSpecialize, message) }
+        if error.isUnsupported { return AIModelError(.failedToSpecialize, message) }
         return AssetError(kind: .corruptedMetadata, debugMessage: message)
     }
 
@@ -101,8 +108,9 @@ package final class LoadedModel: Sendable {
     func load(_ name: String) throws -> InferenceFunction? {
         guard let function = function(name) else { return nil }
         do {
-            return try function.load(on: try openDevices(Set(function.plan.segments.map(\.backend))))
-        } catch let error as BackendError {
+            let devices = try openDevices(Set(function.plan.segments.map(\.backend)))
+            return InferenceFunction(executor: try function.load(on: devices))
+        } catch {
             throw AIModelError(.loadFailed, "function '\(name)': \(error)")
         }
     }

@@ -16,11 +16,13 @@ public struct LoadReport: Sendable, Hashable {
 }
 
 /// Adds up the time spent in named phases.
-struct PhaseClock {
-    private(set) var phases: [LoadReport.Phase] = []
+package struct PhaseClock {
+    package private(set) var phases: [LoadReport.Phase] = []
     private let clock = ContinuousClock()
 
-    mutating func measure<Result>(_ name: String, _ body: () throws -> Result) rethrows -> Result {
+    package init() {}
+
+    package mutating func measure<Result>(_ name: String, _ body: () throws -> Result) rethrows -> Result {
         let start = clock.now
         defer { add(name, clock.now - start) }
         return try body()

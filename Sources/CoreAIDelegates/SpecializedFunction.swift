@@ -1,7 +1,7 @@
-import CoreAIBackend
-import CoreAIGraph
-import CoreAIPlanner
-import CoreAIRuntime
+package import CoreAIBackend
+package import CoreAIGraph
+package import CoreAIPlanner
+package import CoreAIRuntime
 
 /// One function, planned and compiled: all that loading needs.
 package struct SpecializedFunction: Sendable {
@@ -12,17 +12,17 @@ package struct SpecializedFunction: Sendable {
     let weights: [SegmentWeights]
 
     /// - Throws: `GraphError`, `PlanError`, `BackendError`, `CancellationError`.
-    init(
+    package init(
         _ graph: Graph, descriptor: InferenceFunctionDescriptor, library: [String: Graph], units: [Planner.Unit],
-        clock: inout PhaseClock
+        isCancelled: @escaping @Sendable () -> Bool = { false }, clock: inout PhaseClock
     ) throws {
         self.descriptor = descriptor
         let canonical = try clock.measure("canonicalize") { try canonicalize(graph, library: library) }
-        try Task.checkCancellation()
+        if isCancelled() { throw CancellationError() }
         plan = try clock.measure("plan") { [canonical] in try Planner(units: units).plan(canonical) }
-        try Task.checkCancellation()
+        if isCancelled() { throw CancellationError() }
         let unitOf = Dictionary(units.map { ($0.backend.info.name, $0) }, uniquingKeysWith: { first, _ in first })
-        let monitor = Monitor { _ in !Task.isCancelled }
+        let monitor = Monitor { _ in !isCancelled() }
         artifacts = try clock.measure("compile") { [plan] in
             try plan.segments.map { segment in
                 guard let unit = unitOf[segment.backend] else {
@@ -36,7 +36,7 @@ package struct SpecializedFunction: Sendable {
 
     /// Opens devices and loads the segments on them.
     /// - Parameter devices: by backend name.
-    func load(on devices: [String: any Device]) throws(BackendError) -> InferenceFunction {
+    package func load(on devices: [String: any Device]) throws(BackendError) -> Executor {
         var executables: [any Executable] = []
         var deviceOfSegment: [any Device] = []
         for (index, segment) in plan.segments.enumerated() {
@@ -46,14 +46,13 @@ package struct SpecializedFunction: Sendable {
             executables.append(try device.load(artifacts[index], nil, weights: weights[index]))
             deviceOfSegment.append(device)
         }
-        let executor = try Executor(plan, descriptor: descriptor, executables: executables, devices: deviceOfSegment)
-        return InferenceFunction(executor: executor)
+        return try Executor(plan, descriptor: descriptor, executables: executables, devices: deviceOfSegment)
     }
 }
 
 extension InferenceFunctionDescriptor {
     /// The descriptor of a function as read: handles are states, tokens are left out.
-    init(_ graph: Graph) throws(GraphError) {
+    package init(_ graph: Graph) throws(GraphError) {
         var inputs: [Entry] = []
         var states: [Entry] = []
         var outputs: [Entry] = []

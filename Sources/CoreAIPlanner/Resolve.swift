@@ -37,7 +37,7 @@ private struct Resolver {
         result.inputs = []
         for port in source.inputs {
             guard case .tensor(var type) = source[port.value].type else {
-                throw GraphError(Self.refusal(of: source[port.value].type, port.name))
+                throw GraphError(Self.refusal(of: source[port.value].type, port.name), isUnsupported: true)
             }
             for axis in type.shape.indices where type.shape[axis].isUnknown {
                 type.shape[axis] = .symbol(result.symbolCount)
@@ -118,7 +118,7 @@ private struct Resolver {
     private static func unknown(_ op: Op) -> GraphError {
         let waiting = ["controlflow.", "dataflow."].contains { op.name.hasPrefix($0) }
         let what = waiting ? "this runtime does not run control flow and states yet" : "unknown operation"
-        return GraphError(what, op: op)
+        return GraphError(what, op: op, isUnsupported: waiting)
     }
 
     private func check(_ types: [ValueType], of op: Op) throws(GraphError) {
