@@ -1,4 +1,4 @@
-public import CoreAIGraph
+import CoreAIGraph
 
 /// All operations, by stored name.
 public enum OpTable {
