@@ -25,7 +25,6 @@ import Testing
         let asset = folder.appendingPathComponent("fuzzed.aimodel")
         try FileManager.default.createDirectory(at: asset, withIntermediateDirectories: true)
         var refused = 0
-        var longest = Duration.zero
         for seed in 0..<Self.variants {
             let original = Self.fixtures.appendingPathComponent(Self.assets[seed % Self.assets.count])
                 .appendingPathComponent("model.aimodel")
@@ -40,7 +39,6 @@ import Testing
 
             let before = Memory.resident
             Memory.resetPeak()
-            let start = ContinuousClock.now
             do {
                 let model = try await AIModel(contentsOf: asset, options: .default)
                 for name in model.functionNames { _ = model.functionDescriptor(for: name) }
@@ -54,13 +52,11 @@ import Testing
             } catch {
                 Issue.record("seed \(seed): \(type(of: error)): \(error)")
             }
-            longest = max(longest, ContinuousClock.now - start)
             let grown = Memory.peak - before
             #expect(grown < Self.memoryLimit + program.count, "seed \(seed): \(grown >> 20) MiB more")
         }
         // The mutations must bite, or this test says nothing.
         #expect(refused > Self.variants / 4, "only \(refused) of \(Self.variants) were refused")
-        #expect(longest < .seconds(20))
     }
 }
 
