@@ -18,7 +18,8 @@ extension Decoder {
         switch try storedAttribute(index) {
         case .dense(true, let element):
             bytes = element
-            packings = [(.splat, scalar.byteStride)]
+            // Writers mark equal booleans as a splat and still store all of them.
+            packings = [(.splat, scalar.byteStride)] + (scalar == .bool ? [(.elements, count)] : [])
         case .dense(false, let elements):
             bytes = elements
             packings = [scalar == .uint1 ? (.bits, streamSize) : (.elements, count * scalar.byteStride)]

@@ -351,7 +351,7 @@ extension Decoder {
             case .record(31, let place) = try storedAttribute(source), place.count == 5,
             case .attribute(let file) = place[0], case .number(let line) = place[1], case .number(let column) = place[2],
             case .record(30, let parts) = try storedAttribute(file), case .string(let name)? = parts.first,
-            let line = Int(exactly: line), let column = Int(exactly: column)
+            let line = Int(exactly: line), line > 0, let column = Int(exactly: column)
         else { return nil }
         return SourceLocation(file: name, line: line, column: column)
     }
