@@ -2,7 +2,7 @@ import CoreAIGraph
 
 extension AIModelAsset {
     public struct Summary: Sendable {
-        /// The functions a client may load, in stored order; private graphs are left out.
+        /// The functions written to be called, in stored order: private graphs and those that stand for a composite are left out.
         public private(set) var functions: [FunctionDescriptor]
         /// How many scalars of each type the program stores, the most first. Empty without statistics.
         public private(set) var storageTypes: [StorageType]
@@ -52,7 +52,7 @@ extension AIModelAsset {
 
 extension AIModelAsset.Summary {
     package init(_ program: Program, includingStatistics: Bool) {
-        functions = program.graphs.filter { !$0.isPrivate }.map(AIModelAsset.FunctionDescriptor.init)
+        functions = program.graphs.filter { !$0.isPrivate && $0.composite == nil }.map(AIModelAsset.FunctionDescriptor.init)
         let statistics = includingStatistics ? Statistics(program) : Statistics()
         func ranked(_ counts: [String: Int]) -> [(key: String, value: Int)] {
             counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
@@ -66,13 +66,8 @@ extension AIModelAsset.Summary {
         var storage: [String: Int] = [:]
         var computed: Set<String> = []
         var operations: [String: Int] = [:]
-        private var seen: Set<Stored> = []
-
-        /// Constants that share an attribute and a type are stored once.
-        private struct Stored: Hashable {
-            var address: UInt
-            var type: TensorType
-        }
+        /// Where the constants counted so far lie: those that share an attribute are stored once.
+        private var seen: Set<UnsafeRawPointer?> = []
 
         init() {}
 
@@ -81,8 +76,12 @@ extension AIModelAsset.Summary {
         }
 
         private mutating func add(_ graph: Graph) {
-            for type in Set(graph.values.map(\.type)) { type.computeName.map { _ = computed.insert($0) } }
+            var types: Set<ValueType> = []
+            defer { computed.formUnion(types.compactMap(\.computeName)) }
             for op in graph.ops {
+                // What a cast reads is not computed with.
+                let operands = op.name.withoutVersion == "primitive.cast" ? [] : op.operands
+                types.formUnion((operands + op.results).map { graph[$0].type })
                 operations[op.name.withoutVersion.lastComponent, default: 0] += 1
                 // The condition ends a region of the loop and is no op of ours.
                 if op.name.withoutVersion == "controlflow.while" { operations["condition", default: 0] += 1 }
@@ -95,10 +94,9 @@ extension AIModelAsset.Summary {
 
         private mutating func store(_ constant: Constant, _ type: ValueType) {
             guard let tensor = type.tensor, let shape = tensor.staticShape,
-                seen.insert(Stored(address: UInt(bitPattern: constant.bytes.unsafeBaseAddress), type: tensor)).inserted
+                !shape.contains(0), seen.insert(constant.bytes.unsafeBaseAddress).inserted
             else { return }
-            let count = constant.packing == .splat ? 1 : shape.contains(0) ? 0 : shape.reduce(1, &*)
-            storage[tensor.scalar.displayName, default: 0] += count
+            storage[tensor.scalar.displayName, default: 0] += shape.reduce(1, &*)
         }
     }
 }
