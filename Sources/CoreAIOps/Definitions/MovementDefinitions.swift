@@ -2,3 +2,4 @@
 package let movementDefinitions: [OpDefinition] =
     constantDefinitions + reshapeDefinitions + transposeDefinitions + broadcastDefinitions + concatDefinitions
     + sliceDefinitions + padDefinitions + gatherDefinitions + nonZeroDefinitions
+    + scatterDefinitions + rangeDefinitions + sortDefinitions
