@@ -44,7 +44,7 @@ package final class WorkerPool: Sendable {
     private let state: Mutex<State>
     private let wake = NSCondition()
 
-    init(width: Int) { state = Mutex(State(width: max(1, width))) }
+    package init(width: Int) { state = Mutex(State(width: max(1, width))) }
 
     package var width: Int { state.withLock { $0.width } }
 
