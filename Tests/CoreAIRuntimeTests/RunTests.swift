@@ -253,7 +253,7 @@ import Testing
 
     #if DEBUG
     @Test func mutableAccessDuringARunTraps() async {
-        await #expect(processExitsWith: .failure) {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let type = array(.float32, [1])
             let (started, start) = AsyncStream.makeStream(of: Void.self)
             let function = InferenceFunction(
@@ -269,6 +269,8 @@ import Testing
             _ = state.array.mutableRawView().scalarType
             task.cancel()
         }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("while a run holds it"))
     }
     #endif
 }
