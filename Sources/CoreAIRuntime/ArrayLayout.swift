@@ -13,18 +13,18 @@ package struct ArrayLayout: Hashable, Sendable {
     package init(
         _ scalar: ScalarType, shape: [Int], strides: [Int] = [], interleave: NDArray.InterleaveLayout? = nil
     ) {
-        precondition(shape.allSatisfy { $0 >= 0 }, "NDArray: shape \(shape) has a negative size")
+        demand(shape.allSatisfy { $0 >= 0 }, "NDArray: shape \(shape) has a negative size")
         if let interleave {
-            precondition(
+            demand(
                 shape.indices.contains(interleave.dimension) && interleave.factor > 0,
                 "NDArray: interleaving dimension \(interleave.dimension) by \(interleave.factor) does not fit shape \(shape)")
-            precondition(!scalar.isSubByte, "NDArray: an interleaved array of \(scalar.name) is not supported")
+            demand(!scalar.isSubByte, "NDArray: an interleaved array of \(scalar.name) is not supported")
         }
         let strides = strides.isEmpty
             ? Self.defaultStrides(scalar, shape: shape, interleave: interleave) : strides
-        precondition(
+        demand(
             strides.count == shape.count, "NDArray: \(strides.count) strides \(strides) for shape \(shape)")
-        precondition(strides.allSatisfy { $0 >= 0 }, "NDArray: strides \(strides) have a negative number")
+        demand(strides.allSatisfy { $0 >= 0 }, "NDArray: strides \(strides) have a negative number")
         self.shape = shape
         self.strides = strides
         self.interleave = interleave
@@ -46,7 +46,7 @@ package struct ArrayLayout: Hashable, Sendable {
         for axis in sizes.indices.reversed() {
             strides[axis] = step
             let (next, overflow) = step.multipliedReportingOverflow(by: max(sizes[axis], 1))
-            precondition(!overflow, "NDArray: shape \(shape) has more elements than memory can hold")
+            demand(!overflow, "NDArray: shape \(shape) has more elements than memory can hold")
             step = next
         }
         return strides
@@ -90,7 +90,7 @@ package struct ArrayLayout: Hashable, Sendable {
                 last = Self.add(last, interleave.factor - 1, shape)
             }
             let (distance, overflow) = steps.multipliedReportingOverflow(by: strides[axis])
-            precondition(!overflow, "NDArray: shape \(shape) with strides \(strides) exceeds memory")
+            demand(!overflow, "NDArray: shape \(shape) with strides \(strides) exceeds memory")
             last = Self.add(last, distance, shape)
         }
         return last + 1
@@ -98,14 +98,14 @@ package struct ArrayLayout: Hashable, Sendable {
 
     private static func add(_ a: Int, _ b: Int, _ shape: [Int]) -> Int {
         let (sum, overflow) = a.addingReportingOverflow(b)
-        precondition(!overflow, "NDArray: shape \(shape) exceeds memory")
+        demand(!overflow, "NDArray: shape \(shape) exceeds memory")
         return sum
     }
 
     /// The bytes that hold every element.
     package func byteCount(_ scalar: ScalarType) -> Int {
         let (bits, overflow) = span.multipliedReportingOverflow(by: scalar.bitWidth)
-        precondition(!overflow, "NDArray: shape \(shape) of \(scalar.name) exceeds memory")
+        demand(!overflow, "NDArray: shape \(shape) of \(scalar.name) exceeds memory")
         return (bits + 7) / 8
     }
 
@@ -124,15 +124,15 @@ package struct ArrayLayout: Hashable, Sendable {
 
     /// The layout of the elements in `ranges` (missing trailing ones mean all) and how far the first one lies, in elements.
     package func slice(_ ranges: [Range<Int>], of scalar: ScalarType) -> (layout: ArrayLayout, offset: Int) {
-        precondition(ranges.count <= rank, "NDArray: \(ranges.count) ranges for a slice of rank \(rank)")
+        demand(ranges.count <= rank, "NDArray: \(ranges.count) ranges for a slice of rank \(rank)")
         var sizes = shape
         var starts = [Int](repeating: 0, count: rank)
         for (axis, range) in ranges.enumerated() {
-            precondition(
+            demand(
                 range.lowerBound >= 0 && range.upperBound <= shape[axis],
                 "NDArray: slice \(range) is out of bounds for dimension \(axis) of shape \(shape)")
             if let interleave, interleave.dimension == axis, !range.isEmpty {
-                precondition(
+                demand(
                     range.lowerBound % interleave.factor == 0
                         && (range.upperBound % interleave.factor == 0 || range.upperBound == shape[axis]),
                     "NDArray: slice \(range) of interleaved dimension \(axis) must begin and end on a multiple of \(interleave.factor)")
@@ -142,7 +142,7 @@ package struct ArrayLayout: Hashable, Sendable {
         }
         let layout = ArrayLayout(scalar, shape: sizes, strides: strides, interleave: interleave)
         let offset = sizes.contains(0) ? 0 : self.offset(of: starts)
-        precondition(
+        demand(
             offset * scalar.bitWidth % 8 == 0,
             "NDArray: a slice of \(scalar.name) at \(starts) does not begin on a byte")
         return (layout, offset)

@@ -64,7 +64,7 @@ extension ArrayMemory {
     func checkMutable() {
         #if DEBUG
         held.withLock {
-            precondition(
+            demand(
                 $0.isEmpty, "NDArray: mutable access to an array while a run holds it as a state or output view")
         }
         #endif
@@ -73,7 +73,7 @@ extension ArrayMemory {
     func hold(_ range: Range<UInt>) {
         #if DEBUG
         held.withLock {
-            precondition(
+            demand(
                 !$0.contains { $0.overlaps(range) },
                 "NDArray: two runs at the same time write to one array as a state or output view")
             $0.append(range)

@@ -26,7 +26,7 @@ package struct ArrayReference: @unchecked Sendable {
     ) {
         let layout = ArrayLayout(scalarType, shape: shape, strides: strides, interleave: interleave)
         let needed = layout.byteCount(scalarType)
-        precondition(
+        demand(
             byteOffset >= 0 && byteOffset <= byteCount && needed <= byteCount - byteOffset,
             "NDArray: \(scalarType.name) \(shape) with strides \(layout.strides) at byte \(byteOffset) takes \(needed) bytes, the memory has \(byteCount)")
         self.init((bytes ?? Self.nowhere) + (bytes == nil ? 0 : byteOffset), scalarType, layout, owner: owner)
@@ -44,7 +44,7 @@ package struct ArrayReference: @unchecked Sendable {
     }
 
     package func slice(at ranges: [any NDArray.RangeExpression]) -> ArrayReference {
-        precondition(
+        demand(
             ranges.count <= layout.rank, "NDArray: \(ranges.count) ranges for a slice of rank \(layout.rank)")
         let bounds = zip(ranges, layout.shape).map { $0.relative(to: 0..<$1) }
         let (part, offset) = layout.slice(bounds, of: scalarType)
@@ -53,7 +53,7 @@ package struct ArrayReference: @unchecked Sendable {
 
     /// Traps unless one `T` is as large as one element.
     func check<T: BitwiseCopyable>(_ type: T.Type) {
-        precondition(
+        demand(
             !scalarType.isSubByte && MemoryLayout<T>.size == scalarType.byteStride
                 && MemoryLayout<T>.stride == scalarType.byteStride,
             "NDArray: a view as \(T.self) (\(MemoryLayout<T>.size) bytes) of an array of \(scalarType.name) (\(scalarType.bitWidth) bits each); use a type of the same size, or rawView()")

@@ -101,7 +101,7 @@ extension InferenceFunction {
             case .image(let image):
                 guard
                     let pixels = PixelMemory(width: image.width, height: image.height, format: image.pixelFormatType)
-                else { preconditionFailure("AsyncMutableValue: no pixel buffer for \(descriptor.text)") }
+                else { fatalError("AsyncMutableValue: no pixel buffer for \(descriptor.text)") }
                 self.init(CVMutablePixelBuffer(pixels))
             }
         }

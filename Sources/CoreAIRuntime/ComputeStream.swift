@@ -13,7 +13,7 @@ public final class ComputeStream {
     private init(queue: (any MTLCommandQueue)?) { commandQueue = queue }
 
     /// Waits for what was encoded so far. Failures stay in the values.
-    public func currentWorkCompleted() async {
+    nonisolated(nonsending) public func currentWorkCompleted() async {
         let last = last
         _ = try? await last.value
     }

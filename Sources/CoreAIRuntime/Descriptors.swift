@@ -56,11 +56,11 @@ public struct NDArrayDescriptor: Sendable, Equatable {
 
     /// The descriptor with `newShape`, which has the same rank and differs only where this shape is -1. Traps otherwise.
     public func resolvingDynamicDimensions(_ newShape: [Int]) -> NDArrayDescriptor {
-        precondition(
+        demand(
             newShape.count == rank,
             "NDArrayDescriptor: shape \(newShape) has rank \(newShape.count), the descriptor has rank \(rank)")
         for (axis, (old, new)) in zip(shape, newShape).enumerated() {
-            precondition(
+            demand(
                 new >= 0 && (old == -1 || old == new),
                 "NDArrayDescriptor: shape at dimension \(axis) (\(new)) is not a valid substitution for \(old) in \(shape)")
         }
@@ -85,7 +85,7 @@ public struct NDArrayDescriptor: Sendable, Equatable {
     }
 
     private func checkStatic(_ property: String) {
-        precondition(
+        demand(
             !hasDynamicShape,
             "NDArrayDescriptor: \(property) of \(self), whose shape is dynamic; use resolvingDynamicDimensions(_:) first")
     }

@@ -80,7 +80,7 @@ extension FunctionExecutor {
             case .newCopy(let array, let tensor):
                 array.reference.unpack(from: tensor.base)
                 results.append((output.name, .ndArray(array)))
-            case nil: preconditionFailure("function '\(descriptor.name)' did not compute output '\(output.name)'")
+            case nil: fatalError("function '\(descriptor.name)' did not compute output '\(output.name)'")
             }
         }
         return results
@@ -104,7 +104,7 @@ extension HostTensor {
 extension InferenceFunctionDescriptor {
     fileprivate func outputScalarType(_ index: Int) -> ScalarType {
         guard case .ndArray(let descriptor) = outputs[index].value else {
-            preconditionFailure("output '\(outputs[index].name)' of function '\(name)' is an image")
+            fatalError("output '\(outputs[index].name)' of function '\(name)' is an image")
         }
         return descriptor.scalarType
     }
@@ -120,7 +120,7 @@ private struct Hold {
         let written = (arguments.states + arguments.outputs.compactMap(\.self)).filter(\.isExact)
         let ranges = written.map(\.addresses)
         for (i, range) in ranges.enumerated() {
-            precondition(
+            demand(
                 !ranges[..<i].contains { $0.overlaps(range) }
                     && !arguments.inputs.contains { $0.isExact && $0.addresses.overlaps(range) },
                 "InferenceFunction: a state or output view overlaps another argument of the same run")

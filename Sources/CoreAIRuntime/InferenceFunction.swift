@@ -20,7 +20,7 @@ public struct InferenceFunction: Sendable {
     ///   - outputViews: where to write outputs; those are left out of the result.
     /// - Throws: `RunError` for arguments that do not fit, `CancellationError` when the task is cancelled, or what made the
     ///   computation fail.
-    public func run(
+    nonisolated(nonsending) public func run(
         inputs: [String: NDArray], states: consuming MutableViews = MutableViews(),
         outputViews: consuming MutableViews = MutableViews()
     ) async throws -> Outputs {
@@ -31,7 +31,7 @@ public struct InferenceFunction: Sendable {
     }
 
     /// The same with views and images as inputs.
-    public func run(
+    nonisolated(nonsending) public func run(
         inputs: borrowing Inputs, states: consuming MutableViews = MutableViews(),
         outputViews: consuming MutableViews = MutableViews()
     ) async throws -> Outputs {
@@ -43,7 +43,7 @@ public struct InferenceFunction: Sendable {
     private typealias Results = [(name: String, content: InferenceValue.Content)]
 
     /// Runs on a thread of our own: one hop out, one back.
-    private func perform(_ arguments: RunArguments) async throws -> Results {
+    nonisolated(nonsending) private func perform(_ arguments: RunArguments) async throws -> Results {
         try Task.checkCancellation()
         let executor = executor
         let flag = CancellationFlag()

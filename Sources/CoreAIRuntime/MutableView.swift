@@ -50,7 +50,7 @@ extension NDArray {
                 address.storeBytes(of: element, as: Element.self)
                 return true
             }
-            precondition(
+            demand(
                 isAtEnd || iterator.next() == nil,
                 "NDArray: more elements to copy than shape \(reference.layout.shape) holds")
         }
@@ -59,7 +59,7 @@ extension NDArray {
         @_lifetime(self: copy self)
         public mutating func copyElements(fromContentsOf collection: some Collection<Element>) {
             let count = collection.count
-            precondition(
+            demand(
                 count <= reference.layout.elementCount,
                 "NDArray: \(count) elements to copy into shape \(reference.layout.shape)")
             if isContiguous {

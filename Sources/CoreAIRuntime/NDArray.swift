@@ -38,7 +38,7 @@ public struct NDArray: @unchecked Sendable {
     /// An array with the shape, preferred strides and interleaving of a descriptor whose sizes are all known.
     public init(descriptor: consuming NDArrayDescriptor) {
         let descriptor = descriptor
-        precondition(
+        demand(
             !descriptor.hasDynamicShape,
             "NDArray: descriptor \(descriptor) has a dynamic size; use resolvingDynamicDimensions(_:) first")
         self.init(
@@ -69,14 +69,14 @@ public struct NDArray: @unchecked Sendable {
     /// `Scalar` is `Bool`, an integer type, `Float16`, `Float` or `Double`.
     public init<Scalar>(scalars: some Sequence<Scalar>, shape: [Int]) where Scalar: BitwiseCopyable {
         guard let scalarType = ScalarType(of: Scalar.self) else {
-            preconditionFailure("NDArray: \(Scalar.self) has no scalar type")
+            fatalError("NDArray: \(Scalar.self) has no scalar type")
         }
         self.init(shape: shape, scalarType: scalarType)
         let expected = box.layout.elementCount
         let elements = UnsafeMutableBufferPointer(
             start: box.memory.base.assumingMemoryBound(to: Scalar.self), count: expected)
         var (rest, count) = elements.update(from: scalars)
-        precondition(
+        demand(
             count == expected && rest.next() == nil,
             "NDArray: \(count == expected ? "more than \(expected)" : "\(count)") scalars for shape \(shape), which takes \(expected)")
     }
@@ -90,7 +90,7 @@ public struct NDArray: @unchecked Sendable {
         deallocator: @escaping @Sendable (UnsafeMutableRawPointer, Int) -> Void
     ) {
         let layout = ArrayLayout(scalarType, shape: shape, strides: strides, interleave: interleaveLayout)
-        precondition(
+        demand(
             layout.byteCount(scalarType) <= bytes.count,
             "NDArray: \(scalarType.name) \(shape) takes \(layout.byteCount(scalarType)) bytes, the memory has \(bytes.count)")
         box = Box(scalarType, layout, ArrayMemory(bytes, release: deallocator))

@@ -13,7 +13,7 @@ final class Pending<Value: Sendable>: Sendable {
 
     func finish(_ result: Result<Value, any Error>) {
         let waiting = state.withLock { state -> [@Sendable (Result<Value, any Error>) -> Void] in
-            guard case .waiting(let waiting) = state else { preconditionFailure("finished twice") }
+            guard case .waiting(let waiting) = state else { fatalError("finished twice") }
             state = .done(result)
             return waiting
         }

@@ -27,7 +27,7 @@ extension PartialRangeThrough: NDArray.RangeExpression where Bound == Int {
 
 extension PartialRangeFrom: NDArray.RangeExpression where Bound == Int {
     public func relative(to dimension: Range<Int>) -> Range<Int> {
-        precondition(
+        demand(
             lowerBound <= dimension.upperBound,
             "NDArray: slice from \(lowerBound) is out of bounds for a dimension of size \(dimension.count)")
         return lowerBound..<dimension.upperBound

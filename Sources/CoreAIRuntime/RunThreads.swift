@@ -39,7 +39,7 @@ final class RunThreads: @unchecked Sendable {
             count -= 1
             let isAlone = count == 0
             pthread_mutex_unlock(mutex)
-            precondition(!isAlone, "CoreAI: the system refuses to make a thread")
+            demand(!isAlone, "CoreAI: the system refuses to make a thread")
             pthread_cond_signal(condition)
         }
     }

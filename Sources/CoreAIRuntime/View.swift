@@ -94,7 +94,7 @@ extension ArrayReference {
 
     static func scalarType<Element>(of type: Element.Type) -> ScalarType {
         guard let scalarType = ScalarType(of: Element.self) else {
-            preconditionFailure("NDArray: \(Element.self) has no scalar type; use a raw view")
+            fatalError("NDArray: \(Element.self) has no scalar type; use a raw view")
         }
         return scalarType
     }
@@ -105,11 +105,11 @@ extension ArrayReference {
 
     /// The address of an element. Traps when the index is out of bounds or of another rank.
     func element<let rank: Int>(at index: InlineArray<rank, Int>) -> UnsafeMutableRawPointer {
-        precondition(rank == layout.rank, "NDArray: an index of rank \(rank) into shape \(layout.shape)")
+        demand(rank == layout.rank, "NDArray: an index of rank \(rank) into shape \(layout.shape)")
         var offset = 0
         for axis in 0..<rank {
             let i = index[axis]
-            precondition(
+            demand(
                 i >= 0 && i < layout.shape[axis],
                 "NDArray: index \(i) is out of bounds for dimension \(axis) of shape \(layout.shape)")
             if let interleave = layout.interleave, interleave.dimension == axis {

@@ -67,9 +67,11 @@ import Testing
     }
 
     @Test func viewAsAnotherSizeTraps() async {
-        await #expect(processExitsWith: .failure) {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = NDArray(shape: [2], scalarType: .float16).view(as: Float.self).rank
         }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("a view as Float (4 bytes) of an array of float16"))
         await #expect(processExitsWith: .failure) {
             _ = NDArray(shape: [2], scalarType: .int4).view(as: UInt8.self).rank
         }

@@ -15,9 +15,11 @@ import Testing
     }
 
     @Test func staticSizesCannotBeReplaced() async {
-        await #expect(processExitsWith: .failure) {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = NDArrayDescriptor(scalarType: .int32, shape: [1, -1]).resolvingDynamicDimensions([2, 5])
         }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("shape at dimension 0 (2) is not a valid substitution"))
         await #expect(processExitsWith: .failure) {
             _ = NDArrayDescriptor(scalarType: .int32, shape: [-1]).resolvingDynamicDimensions([-1])
         }
