@@ -35,13 +35,17 @@ extension Decoder {
             let sizes = packings.map { "\($0.size)" }.joined(separator: " or ")
             throw fault(attribute: index, "expected \(sizes) bytes for a constant of \(type), found \(bytes.count)")
         }
-        return Constant(match.packing == .splat ? normalizedSplat(bytes, scalar) : bytes, packing: match.packing)
+        return Constant(match.packing == .splat ? normalizedSplat(bytes, scalar, index) : bytes, packing: match.packing)
     }
 
     /// A narrow splat may be stored with all bits set for its ones; an element has only its own.
-    private func normalizedSplat(_ bytes: Bytes, _ scalar: ScalarType) -> Bytes {
+    private func normalizedSplat(_ bytes: Bytes, _ scalar: ScalarType, _ index: Int) -> Bytes {
         guard scalar == .bool || scalar.isSubByte, let stored = bytes.withUnsafeBytes({ $0.first }) else { return bytes }
         let value = scalar == .bool ? (stored == 0 ? 0 : 1) : stored & ((1 << UInt8(scalar.bitWidth)) - 1)
-        return value == stored ? bytes : Bytes(copying: CollectionOfOne(value))
+        if value == stored { return bytes }
+        if let known = splats[index], known.withUnsafeBytes({ $0.first }) == value { return known }
+        let copy = Bytes(copying: CollectionOfOne(value))
+        splats[index] = copy
+        return copy
     }
 }

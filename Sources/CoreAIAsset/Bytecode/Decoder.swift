@@ -11,6 +11,8 @@ final class Decoder {
     private var storedAttributes: [Int: StoredAttribute] = [:]
     private var valueTypes: [Int: ValueType] = [:]
     private var values: [Int: Expanded?] = [:]
+    /// Splats whose stored form differs from an element.
+    var splats: [Int: Bytes] = [:]
     private var locations: [Int: SourceLocation?] = [:]
 
     static let depthLimit = 64

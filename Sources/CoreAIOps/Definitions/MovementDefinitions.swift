@@ -1,4 +1,5 @@
 /// The ops that move, select and describe elements, and constants.
-let movementDefinitions: [OpDefinition] =
+package let movementDefinitions: [OpDefinition] =
     constantDefinitions + reshapeDefinitions + transposeDefinitions + broadcastDefinitions + concatDefinitions
     + sliceDefinitions + padDefinitions + gatherDefinitions + nonZeroDefinitions
+    + scatterDefinitions + rangeDefinitions + sortDefinitions
