@@ -1,0 +1,2 @@
+/// Folds, scans and normalizations along axes.
+package let reductionDefinitions: [OpDefinition] = reduceDefinitions
