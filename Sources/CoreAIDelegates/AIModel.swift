@@ -3,7 +3,7 @@ import CoreAIAsset
 import CoreAIGraph
 import CoreAIPlanner
 public import CoreAIRuntime
-public import Foundation
+package import Foundation
 import Synchronization
 
 /// A handle on one specialized asset. Light: weights are mapped and scratch memory belongs to loaded functions.

@@ -13,10 +13,13 @@ struct ModelSource: Sendable {
     /// - Throws: `AssetError` for damage; an error of POSIX kind for a path that cannot be opened.
     init(_ url: URL, ignoringHash: Bool, clock: inout PhaseClock) throws {
         self.url = url
-        let directory = try clock.measure("open") { try AssetDirectory(url) }
-        let digest = try clock.measure("verify") { try directory.verifiedDigest(ignoringHash: ignoringHash) }
-        graphs = try clock.measure("read") { try directory.program().graphs }
-        notes = digest.note.map { [$0] } ?? []
+        let asset = try clock.measure("open") { try LoadedAsset(contentsOf: url) }
+        let note = try clock.measure("verify") { try asset.verifiedDigest(ignoringHash: ignoringHash).note }
+        guard let program = try clock.measure("read", { try asset.program() }) else {
+            throw AIModelError(.loadFailed, "\(url.path) holds no program; this runtime loads portable .aimodel assets")
+        }
+        graphs = program.graphs
+        notes = note.map { [$0] } ?? []
     }
 
     /// Names to graphs, for calls.

@@ -1,6 +1,7 @@
 import CoreAI
 import CoreAIAsset
 import CoreAIDelegates
+import CoreAIGraph
 import CoreAITestSupport
 import Foundation
 import Testing
@@ -32,7 +33,7 @@ import Testing
             var random = Random(seed: UInt64(seed))
             random.damage(&program)
             try program.write(to: asset.appendingPathComponent("main.mlirb"))
-            try Data(SHA256.digest(of: program)).write(to: asset.appendingPathComponent("main.hash"))
+            try Data(Digest(of: Bytes(copying: program)).bytes).write(to: asset.appendingPathComponent("main.hash"))
             try? FileManager.default.removeItem(at: asset.appendingPathComponent("metadata.json"))
             try FileManager.default.copyItem(
                 at: original.appendingPathComponent("metadata.json"), to: asset.appendingPathComponent("metadata.json"))
