@@ -91,8 +91,9 @@ extension AssetError {
     @Test func calleesAreNamesOfGraphs() throws {
         let program = try program("multi_function")
         #expect(program.graphs.map(\.name) == ["scale_by", "first", "second"])
-        let callees = program.graphs.flatMap(\.ops).filter { $0.name == "dataflow.invoke_v1" }.map { $0[attribute: "callee"] }
-        #expect(!callees.isEmpty && callees.allSatisfy { $0 == .symbol(["scale_by"]) })
+        let callees = program.graphs.flatMap(\.ops).compactMap { $0[attribute: "callee"] }
+        #expect(callees.count == 3)
+        #expect(Set(callees).isSubset(of: program.graphs.map { .symbol([$0.name]) }))
     }
 
     @Test func branchesCaptureWhatTheyUse() throws {
@@ -241,12 +242,9 @@ extension AssetError {
             try Data(count: 32).write(to: url.appendingPathComponent("main.hash"))
             #expect(failure(url) == nil)
             let asset = try LoadedAsset(contentsOf: url)
-            do {
-                _ = try asset.verifiedDigest(ignoringHash: false)
-                Issue.record("a wrong hash was accepted")
-            } catch {
-                #expect(error.says(zeros, "\(try asset.verifiedDigest(ignoringHash: true).digest)", "--ignore-hash", "COREAI_IGNORE_HASH=1"))
-            }
+            let found = try asset.verifiedDigest(ignoringHash: true).digest
+            let error = #expect(throws: AssetError.self) { try asset.verifiedDigest(ignoringHash: false) }
+            #expect(error?.says(zeros, "\(found)", "--ignore-hash", "COREAI_IGNORE_HASH=1") == true)
             #expect(try asset.verifiedDigest(ignoringHash: true).note?.contains(zeros) == true)
         }
     }
@@ -255,8 +253,10 @@ extension AssetError {
         try withCopy(of: "activations") { url in
             let file = url.appendingPathComponent("main.mlirb")
             try Data(contentsOf: file).prefix(1000).write(to: file)
-            #expect(throws: AssetError.self) { try LoadedAsset(contentsOf: url).verifiedDigest(ignoringHash: false) }
-            do { _ = try LoadedAsset(contentsOf: url).verifiedDigest(ignoringHash: false) } catch { #expect(error.says("1000 bytes")) }
+            let error = #expect(throws: AssetError.self) {
+                try LoadedAsset(contentsOf: url).verifiedDigest(ignoringHash: false)
+            }
+            #expect(error?.says("1000 bytes") == true)
         }
     }
 
@@ -281,7 +281,7 @@ extension AssetError {
             var asset = try AIModelAsset(contentsOf: url)
             #expect(asset.metadata.author == "A")
             #expect(asset.metadata.license == "")
-            #expect(asset.metadata.creationDate == Date(timeIntervalSince1970: 1_796_084_542))
+            #expect(asset.metadata.creationDate == Date(timeIntervalSince1970: 1_795_998_142))
             #expect(asset.metadata["n"] == 1)
             #expect(asset.metadata["n", Double.self] == nil)
             #expect(asset.metadata["x"] == 1.0)

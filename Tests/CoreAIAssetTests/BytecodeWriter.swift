@@ -101,7 +101,7 @@ struct OneGraph {
     }
 
     /// The file, around the body of `main`.
-    mutating func file(_ body: [UInt8], composite: Int? = nil) -> [UInt8] {
+    mutating func file(_ body: [UInt8], composite: Int? = nil, namespace: String? = nil) -> [UInt8] {
         let v = BytecodeWriter.varint
         let name = writer.text("main")
         let function = writer.type(v(30) + v(0) + v(0))
@@ -112,7 +112,12 @@ struct OneGraph {
         let assetRecord = writer.property(v(0) + v(version << 1 | 1))
         let graphRecord = writer.property(
             v(empty) + v(composite.map { $0 << 1 | 1 } ?? 0) + v(no) + v(functionType) + v(no) + v(name) + v(no) + v(empty) + v(empty))
-        let graphs = v(1) + v(0) + v(1 << 1) + op(graph, property: graphRecord, regions: [body], isolated: true)
+        var graphs = v(1) + v(0) + v(1 << 1) + op(graph, property: graphRecord, regions: [body], isolated: true)
+        if let namespace {
+            let name = writer.op("dataflow.namespace_v1")
+            let record = writer.property(v(writer.text(namespace)) + v(empty))
+            graphs = v(1) + v(0) + v(1 << 1) + op(name, property: record, regions: [graphs], isolated: true)
+        }
         let block = v(1 << 1) + op(asset, property: assetRecord, regions: [graphs], isolated: true)
         return writer.file(block)
     }
@@ -127,3 +132,6 @@ func fault(_ bytes: [UInt8]) -> String? {
         return nil
     } catch { return "\(error)" }
 }
+
+/// The parts, one after the other.
+func cat(_ parts: [UInt8]...) -> [UInt8] { parts.flatMap { $0 } }

@@ -14,8 +14,8 @@ private func fileWithAttribute(_ make: (inout OneGraph) -> [UInt8]) -> [UInt8] {
     let output = graph.writer.op("dataflow.output_v1")
     let bytes = make(&graph)
     let inner = graph.writer.attribute(bytes)
-    let entry = graph.writer.attribute(W.varint(9) + W.varint(graph.writer.string("key")) + W.list([inner]))
-    let composite = graph.writer.attribute(W.varint(9) + W.varint(graph.writer.string("c")) + W.list([entry]))
+    let entry = graph.writer.attribute(cat(W.varint(9), W.varint(graph.writer.string("key")), W.list([inner])))
+    let composite = graph.writer.attribute(cat(W.varint(9), W.varint(graph.writer.string("c")), W.list([entry])))
     return graph.file(graph.region(values: 0, [graph.op(output)]), composite: composite)
 }
 
@@ -34,22 +34,22 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
 
 @Suite struct AttributeCodes {
     @Test func scalarsKeepSignAndWidth() throws {
-        #expect(try attribute { _ in [5] + W.varint(64) + [0] + W.signed(-5) } == .integer(-5))
-        #expect(try attribute { _ in [5] + W.varint(32) + [0] + W.signed(4_294_967_291) } == .integer(-5))
-        #expect(try attribute { _ in [5] + W.varint(32) + [1] + W.signed(4_294_967_291) } == .integer(4_294_967_291))
-        #expect(try attribute { _ in [5] + W.varint(8) + [0, 0xff] } == .integer(-1))
-        #expect(try attribute { _ in [5] + W.varint(1) + [0, 1] } == .bool(true))
-        #expect(try attribute { _ in [5] + W.varint(1) + [1, 0] } == .bool(false))
-        #expect(try attribute { _ in [7] + W.varint(32) + W.signed(0x3fc0_0000) } == .float(1.5))
-        #expect(try attribute { _ in [7] + W.varint(16) + W.signed(0x3e00) } == .float(1.5))
-        #expect(try attribute { _ in [7] + W.varint(64) + W.signed(Int(bitPattern: 0x3ff8_0000_0000_0000)) } == .float(1.5))
-        #expect(try attribute { g in W.varint(1) + W.varint(g.writer.string("hello")) } == .string("hello"))
+        #expect(try attribute { _ in cat([5], W.varint(64), [0], W.signed(-5)) } == .integer(-5))
+        #expect(try attribute { _ in cat([5], W.varint(32), [0], W.signed(4_294_967_291)) } == .integer(-5))
+        #expect(try attribute { _ in cat([5], W.varint(32), [1], W.signed(4_294_967_291)) } == .integer(4_294_967_291))
+        #expect(try attribute { _ in cat([5], W.varint(8), [0, 0xff]) } == .integer(-1))
+        #expect(try attribute { _ in cat([5], W.varint(1), [0, 1]) } == .bool(true))
+        #expect(try attribute { _ in cat([5], W.varint(1), [1, 0]) } == .bool(false))
+        #expect(try attribute { _ in cat([7], W.varint(32), W.signed(0x3fc0_0000)) } == .float(1.5))
+        #expect(try attribute { _ in cat([7], W.varint(16), W.signed(0x3e00)) } == .float(1.5))
+        #expect(try attribute { _ in cat([7], W.varint(64), W.signed(Int(bitPattern: 0x3ff8_0000_0000_0000))) } == .float(1.5))
+        #expect(try attribute { g in cat(W.varint(1), W.varint(g.writer.string("hello"))) } == .string("hello"))
         #expect(try attribute { _ in W.varint(46) } == .unit)
     }
 
     /// Small signless integers are stored under the code of a scan combiner.
     @Test func combinerInFreeFormIsAnInteger() throws {
-        for value in 0...3 { #expect(try attribute { _ in W.varint(25) + W.varint(value) } == .integer(value)) }
+        for value in 0...3 { #expect(try attribute { _ in cat(W.varint(25), W.varint(value)) } == .integer(value)) }
     }
 
     @Test func wordsAreThoseOfTheFormat() throws {
@@ -60,47 +60,47 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
         ]
         for (code, words) in lists {
             for (value, word) in words.enumerated() {
-                #expect(try attribute { _ in W.varint(code) + W.varint(value) } == .word(word))
+                #expect(try attribute { _ in cat(W.varint(code), W.varint(value)) } == .word(word))
             }
-            #expect(fault(fileWithAttribute { _ in W.varint(code) + W.varint(words.count) })?.contains("found \(words.count)") == true)
+            #expect(fault(fileWithAttribute { _ in cat(W.varint(code), W.varint(words.count)) })?.contains("found \(words.count)") == true)
         }
     }
 
     @Test func containersHoldTheirParts() throws {
         #expect(
             try attribute { g in
-                let one = g.writer.attribute([5] + W.varint(64) + [0] + W.signed(1))
-                return W.varint(5) + W.list([one, g.no])
+                let one = g.writer.attribute(cat([5], W.varint(64), [0], W.signed(1)))
+                return cat(W.varint(5), W.list([one, g.no]))
             } == .array([.integer(1), .bool(false)]))
         #expect(
             try attribute { g in
-                let entry = g.writer.attribute(W.varint(9) + W.varint(g.writer.string("a")) + W.list([g.no]))
-                return W.varint(45) + W.list([entry])
+                let entry = g.writer.attribute(cat(W.varint(9), W.varint(g.writer.string("a")), W.list([g.no])))
+                return cat(W.varint(45), W.list([entry]))
             } == .dictionary([NamedAttribute("a", .bool(false))]))
         #expect(
-            try attribute { g in W.varint(14) + W.list([g.writer.string("n"), g.writer.string("g")]) } == .symbol(["n", "g"]))
+            try attribute { g in cat(W.varint(14), W.list([g.writer.string("n"), g.writer.string("g")])) } == .symbol(["n", "g"]))
         #expect(
             try attribute { g in
-                let symbol = g.writer.attribute(W.varint(14) + W.list([g.writer.string("g")]))
-                return W.varint(16) + W.varint(symbol) + W.varint(g.writer.type(W.varint(33)))
+                let symbol = g.writer.attribute(cat(W.varint(14), W.list([g.writer.string("g")])))
+                return cat(W.varint(16), W.varint(symbol), W.varint(g.writer.type(W.varint(33))))
             } == .symbol(["g"]))
         #expect(
-            try attribute { g in W.varint(4) + W.varint(g.writer.type(W.varint(7))) }
+            try attribute { g in cat(W.varint(4), W.varint(g.writer.type(W.varint(7)))) }
                 == .type(.tensor(TensorType(.float16, []))))
     }
 
     /// Every code that occurs only in assets of compilers is read over to its end.
     @Test func rareCodesAreRead() throws {
         let rare: [(Int, [UInt8])] = [
-            (10, W.varint(0) + W.varint(0)), (11, W.varint(0) + W.varint(0) + W.varint(0)),
-            (12, W.list([]) + W.list([]) + W.varint(1)), (13, W.list([]) + W.list([]) + W.varint(1) + W.varint(0)),
-            (18, W.varint(15)), (21, W.varint(0) + W.varint(1) + W.varint(1) + [0]),
-            (21, W.varint(0) + W.varint(1) + W.varint(1) + [1] + W.varint(7)),
-            (23, W.varint(4) + W.varint(1) + W.varint(1) + [0] + W.list([2, 2])), (26, W.varint(1) + W.list([])),
-            (27, W.varint(24)), (29, W.varint(0) + W.varint(0) + W.varint(0)), (30, W.varint(0) + W.varint(0) + W.varint(0)),
-            (31, [1, 1, 1, 1, 1]), (32, [1, 1, 1, 1, 1] + W.list([])), (33, [1]), (35, [1, 1]), (36, [1, 1, 1, 1, 1, 1]),
-            (37, [1, 1, 1, 1, 1, 1]), (38, [1, 1, 1, 1]), (39, [1]), (40, [1, 1] + W.list([]) + W.list([])),
-            (41, [1, 1, 1] + W.list([]) + W.list([])), (42, W.list([])), (47, [1]),
+            (10, cat(W.varint(0), W.varint(0))), (11, cat(W.varint(0), W.varint(0), W.varint(0))),
+            (12, cat(W.list([]), W.list([]), W.varint(1))), (13, cat(W.list([]), W.list([]), W.varint(1), W.varint(0))),
+            (18, W.varint(15)), (21, cat(W.varint(0), W.varint(1), W.varint(1), [0])),
+            (21, cat(W.varint(0), W.varint(1), W.varint(1), [1], W.varint(7))),
+            (23, cat(W.varint(4), W.varint(1), W.varint(1), [0], W.list([2, 2]))), (26, cat(W.varint(1), W.list([]))),
+            (27, W.varint(24)), (29, cat(W.varint(0), W.varint(0), W.varint(0))), (30, cat(W.varint(0), W.varint(0), W.varint(0))),
+            (31, [1, 1, 1, 1, 1]), (32, cat([1, 1, 1, 1, 1], W.list([]))), (33, [1]), (35, [1, 1]), (36, [1, 1, 1, 1, 1, 1]),
+            (37, [1, 1, 1, 1, 1, 1]), (38, [1, 1, 1, 1]), (39, [1]), (40, cat([1, 1], W.list([]), W.list([]))),
+            (41, cat([1, 1, 1], W.list([]), W.list([]))), (42, W.list([])), (47, [1]),
         ]
         for (code, fields) in rare {
             let make: (inout OneGraph) -> [UInt8] = { g in
@@ -113,22 +113,22 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
 
     @Test func unknownCodesFailWithTheirNumber() {
         for code in [0, 8, 15, 22, 24, 34, 48, 1000] {
-            #expect(fault(fileWithAttribute { _ in W.varint(code) + [1] })?.contains("attribute code (1 to 47), found \(code)") == true)
+            #expect(fault(fileWithAttribute { _ in cat(W.varint(code), [1]) })?.contains("attribute code (1 to 47), found \(code)") == true)
         }
     }
 
     @Test func cyclesAndDepthAndWidthAreLimited() {
-        #expect(fault(fileWithAttribute { g in W.varint(5) + W.list([g.writer.attributes.count]) })?.contains("cycle") == true)
+        #expect(fault(fileWithAttribute { g in cat(W.varint(5), W.list([g.writer.attributes.count])) })?.contains("cycle") == true)
         let deep = fileWithAttribute { g in
             var last = g.no
-            for _ in 0..<100 { last = g.writer.attribute(W.varint(5) + W.list([last])) }
-            return W.varint(5) + W.list([last])
+            for _ in 0..<100 { last = g.writer.attribute(cat(W.varint(5), W.list([last]))) }
+            return cat(W.varint(5), W.list([last]))
         }
         #expect(fault(deep)?.contains("nested at most") == true)
         let wide = fileWithAttribute { g in
             var last = g.no
-            for _ in 0..<40 { last = g.writer.attribute(W.varint(5) + W.list([last, last])) }
-            return W.varint(5) + W.list([last])
+            for _ in 0..<40 { last = g.writer.attribute(cat(W.varint(5), W.list([last, last]))) }
+            return cat(W.varint(5), W.list([last]))
         }
         #expect(fault(wide)?.contains("parts") == true)
     }
@@ -145,7 +145,7 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
         for (code, scalar) in scalars {
             let found = try type { g in
                 let element = g.writer.type(W.varint(code))
-                return W.varint(2) + W.varint(2) + W.signed(3) + W.signed(.min) + W.varint(element)
+                return cat(W.varint(2), W.varint(2), W.signed(3), W.signed(.min), W.varint(element))
             }
             #expect(found == .tensor(TensorType(scalar, [3, .unknown])))
         }
@@ -154,28 +154,28 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
     @Test func compoundTypesKeepTheirParts() throws {
         let tensor: (inout OneGraph) -> Int = { g in
             let element = g.writer.type(W.varint(6))
-            return g.writer.type(W.varint(2) + W.varint(1) + W.signed(4) + W.varint(element))
+            return g.writer.type(cat(W.varint(2), W.varint(1), W.signed(4), W.varint(element)))
         }
-        #expect(try type { g in W.varint(31) + W.varint(tensor(&g)) } == .handle(.tensor(TensorType(.float32, [4]))))
+        #expect(try type { g in cat(W.varint(31), W.varint(tensor(&g))) } == .handle(.tensor(TensorType(.float32, [4]))))
         #expect(try type { _ in W.varint(32) } == .token)
         #expect(
             try type { g in
-                W.varint(39) + W.varint(g.writer.attribute(W.varint(27) + W.varint(24))) + W.varint(2) + W.varint(5)
+                cat(W.varint(39), W.varint(g.writer.attribute(cat(W.varint(27), W.varint(24)))), W.varint(2), W.varint(5))
             } == .image(ImageType(pixelFormat: 24, height: 2, width: 5)))
         #expect(
             try type { g in
                 let element = g.writer.type(W.varint(6))
                 let layout = g.writer.attribute(
-                    W.varint(12) + W.varint(2) + W.signed(64) + W.signed(1) + W.varint(1) + W.signed(8) + W.varint(2))
-                return W.varint(3) + W.varint(1) + W.signed(4) + W.varint(element) + W.varint(layout)
+                    cat(W.varint(12), W.varint(2), W.signed(64), W.signed(1), W.varint(1), W.signed(8), W.varint(2)))
+                return cat(W.varint(3), W.varint(1), W.signed(4), W.varint(element), W.varint(layout))
             }
                 == .tensor(
                     TensorType(.float32, [4], layout: LayoutConstraint(alignments: [64, 1], interleave: [8], backing: 2))))
         #expect(
             try type { g in
                 let element = g.writer.type(W.varint(6))
-                let sparse = g.writer.attribute(W.varint(21) + W.varint(0) + W.varint(1) + W.varint(2) + [1] + W.varint(3))
-                return W.varint(3) + W.varint(1) + W.signed(4) + W.varint(element) + W.varint(sparse)
+                let sparse = g.writer.attribute(cat(W.varint(21), W.varint(0), W.varint(1), W.varint(2), [1], W.varint(3)))
+                return cat(W.varint(3), W.varint(1), W.signed(4), W.varint(element), W.varint(sparse))
             }
                 == .sparse(
                     TensorType(.float32, [4]),
@@ -208,6 +208,6 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
     }
 
     @Test func nestedHandlesAreLimited() {
-        #expect(fault(fileWithType { g in W.varint(31) + W.varint(g.writer.types.count) })?.contains("nested") == true)
+        #expect(fault(fileWithType { g in cat(W.varint(31), W.varint(g.writer.types.count)) })?.contains("nested") == true)
     }
 }

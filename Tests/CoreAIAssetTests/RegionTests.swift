@@ -6,7 +6,7 @@ import Testing
     private func graph(_ make: (inout OneGraph, _ tensor: Int) -> [UInt8]) throws -> Graph {
         var graph = OneGraph()
         let element = graph.writer.type(BytecodeWriter.varint(6))
-        let tensor = graph.writer.type(BytecodeWriter.varint(2) + BytecodeWriter.varint(0) + BytecodeWriter.varint(element))
+        let tensor = graph.writer.type(cat(BytecodeWriter.varint(2), BytecodeWriter.varint(0), BytecodeWriter.varint(element)))
         let body = make(&graph, tensor)
         return try #require(try read(graph.file(body)).graphs.first)
     }
@@ -21,6 +21,25 @@ import Testing
         }
         #expect(found.ops.map(\.name) == ["b_v1", "a_v1"])
         #expect(found.outputs.map(\.value) == [ValueID(1)])
+    }
+
+    /// A callee is looked for in the caller's namespace before the ones around it.
+    @Test func namespacesArePartOfNames() throws {
+        func program(callee: [String]) throws -> Program {
+            var g = OneGraph()
+            let (invoke, output) = (g.writer.op("dataflow.invoke_v1"), g.writer.op("dataflow.output_v1"))
+            let path = callee.map { g.writer.string($0) }
+            let symbol = g.writer.attribute(cat(BytecodeWriter.varint(14), BytecodeWriter.list(path)))
+            let record = g.writer.property([g.empty, symbol, g.empty].flatMap(BytecodeWriter.varint))
+            let body = g.region(values: 0, [g.op(invoke, property: record), g.op(output)])
+            return try read(g.file(body, namespace: "n"))
+        }
+        for callee in [["main"], ["n", "main"]] {
+            let graph = try #require(try program(callee: callee).graphs.first)
+            #expect(graph.name == "n_main")
+            #expect(graph.ops.first?[attribute: "callee"] == .symbol(["n_main"]))
+        }
+        #expect(throws: ReadError.self) { try program(callee: ["other"]) }
     }
 
     @Test func cyclesAreRefused() {
@@ -84,7 +103,7 @@ import Testing
             let found = try graph { g, _ in
                 let element = g.writer.type(BytecodeWriter.varint(code))
                 let type = g.writer.type(
-                    BytecodeWriter.varint(2) + BytecodeWriter.varint(1) + BytecodeWriter.signed(count) + BytecodeWriter.varint(element))
+                    cat(BytecodeWriter.varint(2), BytecodeWriter.varint(1), BytecodeWriter.signed(count), BytecodeWriter.varint(element)))
                 let value = g.writer.attribute(BytecodeWriter.varint(6) + [splat] + BytecodeWriter.varint(inline.count) + inline)
                 let (name, output) = (g.writer.op("primitive.constant_v1"), g.writer.op("dataflow.output_v1"))
                 let record = g.writer.property(BytecodeWriter.varint(value))

@@ -67,7 +67,7 @@ extension AIModelAsset.Summary {
         var computed: Set<String> = []
         var operations: [String: Int] = [:]
         /// Where the constants counted so far lie: those that share an attribute are stored once.
-        private var seen: Set<UnsafeRawPointer?> = []
+        private var seen: Set<UInt> = []
 
         init() {}
 
@@ -94,7 +94,7 @@ extension AIModelAsset.Summary {
 
         private mutating func store(_ constant: Constant, _ type: ValueType) {
             guard let tensor = type.tensor, let shape = tensor.staticShape,
-                !shape.contains(0), seen.insert(constant.bytes.unsafeBaseAddress).inserted
+                !shape.contains(0), seen.insert(UInt(bitPattern: constant.bytes.unsafeBaseAddress)).inserted
             else { return }
             storage[tensor.scalar.displayName, default: 0] += shape.reduce(1, &*)
         }

@@ -1,4 +1,4 @@
-package import CoreAIGraph
+import CoreAIGraph
 package import Foundation
 import Synchronization
 
