@@ -75,6 +75,37 @@ import Testing
         #expect(inner.values.allSatisfy { $0.type == .tensor(TensorType(.float32, [])) })
     }
 
+    @Test func capturesInsideIsolatedRegionsAreInputsOnce() throws {
+        let found = try graph { g, tensor in
+            let (group, branch) = (g.writer.op("dataflow.isolated_group_v1"), g.writer.op("controlflow.if_v1"))
+            let (yield, output) = (g.writer.op("dataflow.yield_v1"), g.writer.op("dataflow.output_v1"))
+            let inner = g.region(values: 0, [g.op(yield, operands: [0])])
+            let isolated = g.region(
+                arguments: [tensor], values: 2,
+                [g.op(branch, results: [tensor], operands: [0], regions: [inner]), g.op(yield, operands: [1])])
+            return g.region(
+                arguments: [tensor], values: 2,
+                [g.op(group, results: [tensor], operands: [0], regions: [isolated], isolated: true), g.op(output, operands: [1])])
+        }
+        let inner = try #require(found.ops.first?.regions.first?.ops.first?.regions.first)
+        #expect(inner.captures == [ValueID(0)])
+        #expect(inner.inputs == [Port("0", ValueID(0))])
+        #expect(inner.values.count == 1)
+    }
+
+    /// Each level of nesting repeats the captures, so a small file could ask for much memory.
+    @Test func capturesThroughManyLevelsAreLimited() {
+        #expect(throws: ReadError.self) {
+            try graph { g, tensor in
+                let (a, yield, output) = (g.writer.op("a_v1"), g.writer.op("dataflow.yield_v1"), g.writer.op("dataflow.output_v1"))
+                let arguments = [Int](repeating: tensor, count: 20_000)
+                var region = g.region(values: 0, [g.op(yield, operands: Array(arguments.indices))])
+                for _ in 0..<40 { region = g.region(values: 0, [g.op(a, regions: [region]), g.op(yield)]) }
+                return g.region(arguments: arguments, values: 20_000, [g.op(a, regions: [region]), g.op(output)])
+            }
+        }
+    }
+
     @Test func isolatedRegionsDoNotSeeOuterValues() {
         #expect(throws: ReadError.self) {
             try graph { g, tensor in

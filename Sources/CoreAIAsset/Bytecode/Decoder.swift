@@ -96,6 +96,7 @@ extension Decoder {
         case .other(let name): throw fault(type: index, "expected an element type that this runtime computes with, found \(name)")
         default: throw fault(type: index, "expected a scalar as the element type, found a compound type")
         }
+        try container.budget.charge(MemoryLayout<Dimension>.stride + 32, sizes.count, at: container.program)
         var bytes = scalar.byteStride
         var shape: [Dimension] = []
         for size in sizes {
@@ -260,9 +261,14 @@ extension Decoder {
         case .types(let indices): .integer(indices.count)
         case .number(let number): .integer(Int(truncatingIfNeeded: number))
         case .signedNumber(let number): .integer(number)
-        case .numbers(let numbers): .array(numbers.map { .integer(Int(truncatingIfNeeded: $0)) })
-        case .signedNumbers(let numbers): .array(numbers.map { .integer($0) })
+        case .numbers(let numbers): try integers(numbers.map { Int(truncatingIfNeeded: $0) })
+        case .signedNumbers(let numbers): try integers(numbers)
         }
+    }
+
+    private func integers(_ numbers: [Int]) throws(ReadError) -> Attribute {
+        try container.budget.charge(64, numbers.count, at: container.program)
+        return .array(numbers.map { .integer($0) })
     }
 
     private func array(_ indices: [Int], _ child: Child) throws(ReadError) -> Attribute {

@@ -161,6 +161,7 @@ private struct ProgramReader {
     private func graph(_ declaration: Declaration, _ reader: RegionReader) throws(ReadError) -> Graph {
         var body = declaration.body
         var graph = try reader.isolated(&body, name: declaration.name, depth: 0)
+        graph.completeCaptures()
         let record = declaration.record
         graph.isPrivate = try flag(record, "isPrivate")
         graph.noInline = try flag(record, "noInline")

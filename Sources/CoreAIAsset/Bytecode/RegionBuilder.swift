@@ -39,6 +39,7 @@ struct RegionBuilder {
         let number = try cursor.checkedIndex(number, below: totalCount, "a value", at: offset)
         if number >= outerCount { return ValueID(number - outerCount) }
         if let known = captureIDs[number] { return known }
+        try decoder.container.budget.charge(160, at: cursor)
         let id = ValueID(ownCount + captured.count)
         captured.append(number)
         captureIDs[number] = id

@@ -34,11 +34,11 @@ struct RegionReader {
         return try builder.finish(at: cursor)
     }
 
-    /// Reads the region that fills the section `content`; its values are its own.
+    /// Reads the region that fills the section `content`; its values are its own. The captures of regions inside it have no
+    /// types yet: `Graph.completeCaptures` gives them theirs, once, when the whole graph is read.
     func isolated(_ content: inout Cursor, name: String, depth: Int) throws(ReadError) -> Graph {
-        var graph = try region(&content, name: name, outerCount: 0, depth: depth).graph
+        let graph = try region(&content, name: name, outerCount: 0, depth: depth).graph
         try content.expectEnd(of: "the region \(name)")
-        graph.completeCaptures()
         return graph
     }
 
