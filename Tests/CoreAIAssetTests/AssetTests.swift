@@ -73,8 +73,12 @@ extension AssetError {
             let json = try JSONSerialization.jsonObject(with: data) as? [String: Any],
             let recorded = json["asset_summary"] as? [String: Any]
         else { return }
-        func pairs(_ key: String) -> [String]? { (recorded[key] as? [[Any]])?.map { $0.map { "\($0)" }.joined(separator: " ") } }
-        if let want = pairs("storage_types") { #expect(summary.storageTypes.map { "\($0.typeName) \($0.count)" } == want, "\(url.path)") }
+        func pairs(_ key: String) -> [String]? {
+            (recorded[key] as? [[Any]])?.map { $0.map { "\($0)" }.joined(separator: " ") }
+        }
+        if let want = pairs("storage_types") {
+            #expect(summary.storageTypes.map { "\($0.typeName) \($0.count)" } == want, "\(url.path)")
+        }
         if let want = pairs("operation_distribution") {
             #expect(summary.operationDistribution.map { "\($0.operationName) \($0.count)" } == want, "\(url.path)")
         }
@@ -82,8 +86,12 @@ extension AssetError {
         guard let functions = recorded["functions"] as? [String: [String: [[String]]]] else { return }
         #expect(Set(summary.functions.map(\.name)) == Set(functions.keys))
         for function in summary.functions {
-            for (kind, values) in [("inputs", function.inputs), ("states", function.states), ("outputs", function.outputs)] {
-                #expect(values.map { [$0.name, $0.typeName] } == functions[function.name]?[kind] ?? [], "\(url.path) \(kind)")
+            for (kind, values) in [
+                ("inputs", function.inputs), ("states", function.states), ("outputs", function.outputs),
+            ] {
+                #expect(
+                    values.map { [$0.name, $0.typeName] } == functions[function.name]?[kind] ?? [],
+                    "\(url.path) \(kind)")
             }
         }
     }
@@ -116,7 +124,8 @@ extension AssetError {
     }
 
     @Test func statesAreHandleInputs() throws {
-        let summary = try #require(try AIModelAsset(contentsOf: fixture("state_accumulate")).summary(includingStatistics: false))
+        let summary = try #require(
+            try AIModelAsset(contentsOf: fixture("state_accumulate")).summary(includingStatistics: false))
         #expect(summary.functions.first?.states.map(\.name) == ["acc"])
         #expect(summary.functions.first?.states.map(\.typeName) == ["NDArray (Float32, 4)"])
     }
@@ -192,7 +201,8 @@ extension AssetError {
         try withDirectory("bundle") { url in
             try Data(#"{"assetVersion": "2.0"}"#.utf8).write(to: url.appendingPathComponent("metadata.json"))
             let inner = url.appendingPathComponent("part/inner.aimodel")
-            try FileManager.default.createDirectory(at: inner.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try FileManager.default.createDirectory(
+                at: inner.deletingLastPathComponent(), withIntermediateDirectories: true)
             try FileManager.default.copyItem(at: fixture("activations"), to: inner)
             #expect(failure(url)?.says("bundle", inner.path) == true)
         }
@@ -223,7 +233,9 @@ extension AssetError {
             var asset = try AIModelAsset(contentsOf: url)
             try asset.removeDerivedArtifacts()
             #expect(
-                Set(try FileManager.default.contentsOfDirectory(atPath: url.path)) == ["main.mlirb", "main.hash", "metadata.json"])
+                Set(try FileManager.default.contentsOfDirectory(atPath: url.path)) == [
+                    "main.mlirb", "main.hash", "metadata.json",
+                ])
         }
     }
 }
@@ -299,7 +311,9 @@ extension AssetError {
             #expect(again.creatorDefinedMetadata == ["n": 1, "x": 1.0, "l": [1, "two"], "d": ["k": 0.5], "new": 1000])
             #expect(again.creationDate == asset.metadata.creationDate)
             let text = try String(contentsOf: file, encoding: .utf8)
-            #expect(text.contains("\"future\"") && text.contains("2.0") && text.contains("é/") && !text.contains("\"author\""))
+            #expect(
+                text.contains("\"future\"") && text.contains("2.0") && text.contains("é/")
+                    && !text.contains("\"author\""))
             #expect(try FileManager.default.contentsOfDirectory(atPath: url.path).count == 3)
         }
     }
@@ -324,9 +338,11 @@ extension AssetError {
 
     @Test func damagedTextIsRefusedWithItsPlace() throws {
         try withCopy(of: "activations") { url in
-            for text in ["", "{", "[]", #"{"assetVersion":2}"#, #"{"assetVersion":"2.0",}"#, #"{"assetVersion":"2.0","author":1}"#,
-                #"{"assetVersion":"2.0","creatorDefinedMetadata":{"a":[null]}}"#, String(repeating: "[", count: 10_000)]
-            {
+            for text in [
+                "", "{", "[]", #"{"assetVersion":2}"#, #"{"assetVersion":"2.0",}"#,
+                #"{"assetVersion":"2.0","author":1}"#,
+                #"{"assetVersion":"2.0","creatorDefinedMetadata":{"a":[null]}}"#, String(repeating: "[", count: 10_000),
+            ] {
                 try Data(text.utf8).write(to: url.appendingPathComponent("metadata.json"))
                 #expect(failure(url)?.says("metadata.json", "expected", "found") == true, "\(text.prefix(60))")
             }

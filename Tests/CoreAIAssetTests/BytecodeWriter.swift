@@ -54,7 +54,8 @@ struct BytecodeWriter {
         file += Self.section(4, block)
         let pieces = blobs.map { v(1) + v($0.count) + $0 }
         file += Self.section(5, pieces.flatMap { $0 })
-        file += Self.section(6, v(0) + (blobs.isEmpty ? [] : v(0) + v(blobs.count) + pieces.flatMap { v(key) + v($0.count) + [0] }))
+        file += Self.section(
+            6, v(0) + (blobs.isEmpty ? [] : v(0) + v(blobs.count) + pieces.flatMap { v(key) + v($0.count) + [0] }))
         file += Self.section(8, v(properties.count) + properties.flatMap { v($0.count) + $0 })
         let texts = strings.map { Array($0.utf8) + [0] }
         file += Self.section(0, v(texts.count) + texts.reversed().flatMap { v($0.count) } + texts.flatMap { $0 })
@@ -77,11 +78,16 @@ struct OneGraph {
     }
 
     /// An operation with results of the given types, and regions that are already bytes.
-    func op(_ name: Int, results: [Int] = [], operands: [Int] = [], property: Int? = nil, regions: [[UInt8]] = [], isolated: Bool = false)
+    func op(
+        _ name: Int, results: [Int] = [], operands: [Int] = [], property: Int? = nil, regions: [[UInt8]] = [],
+        isolated: Bool = false
+    )
         -> [UInt8]
     {
         let v = BytecodeWriter.varint
-        let mask: UInt8 = (results.isEmpty ? 0 : 2) | (operands.isEmpty ? 0 : 4) | (regions.isEmpty ? 0 : 0x10) | (property == nil ? 0 : 0x40)
+        let mask: UInt8 =
+            (results.isEmpty ? 0 : 2) | (operands.isEmpty ? 0 : 4) | (regions.isEmpty ? 0 : 0x10)
+            | (property == nil ? 0 : 0x40)
         var bytes = v(name) + [mask] + v(location)
         if let property { bytes += v(property) }
         if !results.isEmpty { bytes += BytecodeWriter.list(results) }
@@ -111,7 +117,8 @@ struct OneGraph {
         let graph = writer.op("dataflow.graph_v1")
         let assetRecord = writer.property(v(0) + v(version << 1 | 1))
         let graphRecord = writer.property(
-            v(empty) + v(composite.map { $0 << 1 | 1 } ?? 0) + v(no) + v(functionType) + v(no) + v(name) + v(no) + v(empty) + v(empty))
+            v(empty) + v(composite.map { $0 << 1 | 1 } ?? 0) + v(no) + v(functionType) + v(no) + v(name) + v(no)
+                + v(empty) + v(empty))
         var graphs = v(1) + v(0) + v(1 << 1) + op(graph, property: graphRecord, regions: [body], isolated: true)
         if let namespace {
             let name = writer.op("dataflow.namespace_v1")

@@ -42,7 +42,9 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
         #expect(try attribute { _ in cat([5], W.varint(1), [1, 0]) } == .bool(false))
         #expect(try attribute { _ in cat([7], W.varint(32), W.signed(0x3fc0_0000)) } == .float(1.5))
         #expect(try attribute { _ in cat([7], W.varint(16), W.signed(0x3e00)) } == .float(1.5))
-        #expect(try attribute { _ in cat([7], W.varint(64), W.signed(Int(bitPattern: 0x3ff8_0000_0000_0000))) } == .float(1.5))
+        #expect(
+            try attribute { _ in cat([7], W.varint(64), W.signed(Int(bitPattern: 0x3ff8_0000_0000_0000))) }
+                == .float(1.5))
         #expect(try attribute { g in cat(W.varint(1), W.varint(g.writer.string("hello"))) } == .string("hello"))
         #expect(try attribute { _ in W.varint(46) } == .unit)
     }
@@ -62,7 +64,9 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
             for (value, word) in words.enumerated() {
                 #expect(try attribute { _ in cat(W.varint(code), W.varint(value)) } == .word(word))
             }
-            #expect(fault(fileWithAttribute { _ in cat(W.varint(code), W.varint(words.count)) })?.contains("found \(words.count)") == true)
+            #expect(
+                fault(fileWithAttribute { _ in cat(W.varint(code), W.varint(words.count)) })?.contains(
+                    "found \(words.count)") == true)
         }
     }
 
@@ -78,7 +82,8 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
                 return cat(W.varint(45), W.list([entry]))
             } == .dictionary([NamedAttribute("a", .bool(false))]))
         #expect(
-            try attribute { g in cat(W.varint(14), W.list([g.writer.string("n"), g.writer.string("g")])) } == .symbol(["n", "g"]))
+            try attribute { g in cat(W.varint(14), W.list([g.writer.string("n"), g.writer.string("g")])) }
+                == .symbol(["n", "g"]))
         #expect(
             try attribute { g in
                 let symbol = g.writer.attribute(cat(W.varint(14), W.list([g.writer.string("g")])))
@@ -97,8 +102,10 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
             (18, W.varint(15)), (21, cat(W.varint(0), W.varint(1), W.varint(1), [0])),
             (21, cat(W.varint(0), W.varint(1), W.varint(1), [1], W.varint(7))),
             (23, cat(W.varint(4), W.varint(1), W.varint(1), [0], W.list([2, 2]))), (26, cat(W.varint(1), W.list([]))),
-            (27, W.varint(24)), (29, cat(W.varint(0), W.varint(0), W.varint(0))), (30, cat(W.varint(0), W.varint(0), W.varint(0))),
-            (31, [1, 1, 1, 1, 1]), (32, cat([1, 1, 1, 1, 1], W.list([]))), (33, [1]), (35, [1, 1]), (36, [1, 1, 1, 1, 1, 1]),
+            (27, W.varint(24)), (29, cat(W.varint(0), W.varint(0), W.varint(0))),
+            (30, cat(W.varint(0), W.varint(0), W.varint(0))),
+            (31, [1, 1, 1, 1, 1]), (32, cat([1, 1, 1, 1, 1], W.list([]))), (33, [1]), (35, [1, 1]),
+            (36, [1, 1, 1, 1, 1, 1]),
             (37, [1, 1, 1, 1, 1, 1]), (38, [1, 1, 1, 1]), (39, [1]), (40, cat([1, 1], W.list([]), W.list([]))),
             (41, cat([1, 1, 1], W.list([]), W.list([]))), (42, W.list([])), (47, [1]),
         ]
@@ -113,12 +120,16 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
 
     @Test func unknownCodesFailWithTheirNumber() {
         for code in [0, 8, 15, 22, 24, 34, 48, 1000] {
-            #expect(fault(fileWithAttribute { _ in cat(W.varint(code), [1]) })?.contains("attribute code (1 to 47), found \(code)") == true)
+            #expect(
+                fault(fileWithAttribute { _ in cat(W.varint(code), [1]) })?.contains(
+                    "attribute code (1 to 47), found \(code)") == true)
         }
     }
 
     @Test func cyclesAndDepthAndWidthAreLimited() {
-        #expect(fault(fileWithAttribute { g in cat(W.varint(5), W.list([g.writer.attributes.count])) })?.contains("cycle") == true)
+        #expect(
+            fault(fileWithAttribute { g in cat(W.varint(5), W.list([g.writer.attributes.count])) })?.contains("cycle")
+                == true)
         let deep = fileWithAttribute { g in
             var last = g.no
             for _ in 0..<100 { last = g.writer.attribute(cat(W.varint(5), W.list([last]))) }
@@ -137,7 +148,8 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
 @Suite struct TypeCodes {
     @Test func scalarTypesAreThoseOfTheFormat() throws {
         let scalars: [(Int, ScalarType)] = [
-            (4, .bool), (5, .float64), (6, .float32), (7, .float16), (8, .bfloat16), (9, .float8e5m2), (10, .float8e4m3fn),
+            (4, .bool), (5, .float64), (6, .float32), (7, .float16), (8, .bfloat16), (9, .float8e5m2),
+            (10, .float8e4m3fn),
             (11, .cfloat64), (12, .cfloat32), (13, .cfloat16), (17, .int64), (18, .int32), (19, .int16), (20, .int8),
             (21, .int4), (22, .int2), (23, .uint64), (24, .uint32), (25, .uint16), (26, .uint8), (27, .uint4),
             (28, .uint2), (29, .uint1), (36, .uint6), (37, .uint3), (46, .float4e2m1fn), (47, .float8e8m0fn),
@@ -156,11 +168,14 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
             let element = g.writer.type(W.varint(6))
             return g.writer.type(cat(W.varint(2), W.varint(1), W.signed(4), W.varint(element)))
         }
-        #expect(try type { g in cat(W.varint(31), W.varint(tensor(&g))) } == .handle(.tensor(TensorType(.float32, [4]))))
+        #expect(
+            try type { g in cat(W.varint(31), W.varint(tensor(&g))) } == .handle(.tensor(TensorType(.float32, [4]))))
         #expect(try type { _ in W.varint(32) } == .token)
         #expect(
             try type { g in
-                cat(W.varint(39), W.varint(g.writer.attribute(cat(W.varint(27), W.varint(24)))), W.varint(2), W.varint(5))
+                cat(
+                    W.varint(39), W.varint(g.writer.attribute(cat(W.varint(27), W.varint(24)))), W.varint(2),
+                    W.varint(5))
             } == .image(ImageType(pixelFormat: 24, height: 2, width: 5)))
         #expect(
             try type { g in
@@ -170,11 +185,13 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
                 return cat(W.varint(3), W.varint(1), W.signed(4), W.varint(element), W.varint(layout))
             }
                 == .tensor(
-                    TensorType(.float32, [4], layout: LayoutConstraint(alignments: [64, 1], interleave: [8], backing: 2))))
+                    TensorType(
+                        .float32, [4], layout: LayoutConstraint(alignments: [64, 1], interleave: [8], backing: 2))))
         #expect(
             try type { g in
                 let element = g.writer.type(W.varint(6))
-                let sparse = g.writer.attribute(cat(W.varint(21), W.varint(0), W.varint(1), W.varint(2), [1], W.varint(3)))
+                let sparse = g.writer.attribute(
+                    cat(W.varint(21), W.varint(0), W.varint(1), W.varint(2), [1], W.varint(3)))
                 return cat(W.varint(3), W.varint(1), W.signed(4), W.varint(element), W.varint(sparse))
             }
                 == .sparse(
@@ -191,10 +208,11 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
 
     @Test func impossibleSizesAreRefused() {
         func sized(_ sizes: [Int]) -> String? {
-            fault(fileWithType { g in
-                let element = g.writer.type(W.varint(6))
-                return W.varint(2) + W.varint(sizes.count) + sizes.flatMap(W.signed) + W.varint(element)
-            })
+            fault(
+                fileWithType { g in
+                    let element = g.writer.type(W.varint(6))
+                    return W.varint(2) + W.varint(sizes.count) + sizes.flatMap(W.signed) + W.varint(element)
+                })
         }
         #expect(sized([-1])?.contains("found -1") == true)
         #expect(sized([1 << 40, 1 << 40])?.contains("2^63") == true)
@@ -208,6 +226,7 @@ private func type(_ make: (inout OneGraph) -> [UInt8]) throws -> ValueType? {
     }
 
     @Test func nestedHandlesAreLimited() {
-        #expect(fault(fileWithType { g in cat(W.varint(31), W.varint(g.writer.types.count)) })?.contains("nested") == true)
+        #expect(
+            fault(fileWithType { g in cat(W.varint(31), W.varint(g.writer.types.count)) })?.contains("nested") == true)
     }
 }

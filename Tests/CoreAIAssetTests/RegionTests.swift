@@ -6,7 +6,8 @@ import Testing
     private func graph(_ make: (inout OneGraph, _ tensor: Int) -> [UInt8]) throws -> Graph {
         var graph = OneGraph()
         let element = graph.writer.type(BytecodeWriter.varint(6))
-        let tensor = graph.writer.type(cat(BytecodeWriter.varint(2), BytecodeWriter.varint(0), BytecodeWriter.varint(element)))
+        let tensor = graph.writer.type(
+            cat(BytecodeWriter.varint(2), BytecodeWriter.varint(0), BytecodeWriter.varint(element)))
         let body = make(&graph, tensor)
         return try #require(try read(graph.file(body)).graphs.first)
     }
@@ -17,7 +18,10 @@ import Testing
             // Value 1 is defined by the op after its user.
             return g.region(
                 arguments: [tensor], values: 3,
-                [g.op(a, results: [tensor], operands: [2]), g.op(b, results: [tensor], operands: [0]), g.op(output, operands: [1])])
+                [
+                    g.op(a, results: [tensor], operands: [2]), g.op(b, results: [tensor], operands: [0]),
+                    g.op(output, operands: [1]),
+                ])
         }
         #expect(found.ops.map(\.name) == ["b_v1", "a_v1"])
         #expect(found.outputs.map(\.value) == [ValueID(1)])
@@ -48,7 +52,10 @@ import Testing
                 let (a, output) = (g.writer.op("a_v1"), g.writer.op("dataflow.output_v1"))
                 return g.region(
                     values: 2,
-                    [g.op(a, results: [tensor], operands: [1]), g.op(a, results: [tensor], operands: [0]), g.op(output, operands: [1])])
+                    [
+                        g.op(a, results: [tensor], operands: [1]), g.op(a, results: [tensor], operands: [0]),
+                        g.op(output, operands: [1]),
+                    ])
             }
         }
     }
@@ -56,11 +63,14 @@ import Testing
     /// An inner region that uses a value two levels up makes the region between capture it too.
     @Test func capturesPassThroughNestedRegions() throws {
         let found = try graph { g, tensor in
-            let (branch, yield, output) = (g.writer.op("controlflow.if_v1"), g.writer.op("dataflow.yield_v1"), g.writer.op("dataflow.output_v1"))
+            let (branch, yield, output) = (
+                g.writer.op("controlflow.if_v1"), g.writer.op("dataflow.yield_v1"), g.writer.op("dataflow.output_v1")
+            )
             // main: %0, %1 arguments, %2 the outer if. Outer region: %3 the inner if. Inner region: no values.
             let inner = g.region(values: 0, [g.op(yield, operands: [1])])
             let outer = g.region(
-                values: 1, [g.op(branch, results: [tensor], operands: [0], regions: [inner]), g.op(yield, operands: [3])])
+                values: 1,
+                [g.op(branch, results: [tensor], operands: [0], regions: [inner]), g.op(yield, operands: [3])])
             return g.region(
                 arguments: [tensor, tensor], values: 3,
                 [g.op(branch, results: [tensor], operands: [0], regions: [outer]), g.op(output, operands: [2])])
@@ -85,7 +95,10 @@ import Testing
                 [g.op(branch, results: [tensor], operands: [0], regions: [inner]), g.op(yield, operands: [1])])
             return g.region(
                 arguments: [tensor], values: 2,
-                [g.op(group, results: [tensor], operands: [0], regions: [isolated], isolated: true), g.op(output, operands: [1])])
+                [
+                    g.op(group, results: [tensor], operands: [0], regions: [isolated], isolated: true),
+                    g.op(output, operands: [1]),
+                ])
         }
         let inner = try #require(found.ops.first?.regions.first?.ops.first?.regions.first)
         #expect(inner.captures == [ValueID(0)])
@@ -97,7 +110,9 @@ import Testing
     @Test func capturesThroughManyLevelsAreLimited() {
         #expect(throws: ReadError.self) {
             try graph { g, tensor in
-                let (a, yield, output) = (g.writer.op("a_v1"), g.writer.op("dataflow.yield_v1"), g.writer.op("dataflow.output_v1"))
+                let (a, yield, output) = (
+                    g.writer.op("a_v1"), g.writer.op("dataflow.yield_v1"), g.writer.op("dataflow.output_v1")
+                )
                 let arguments = [Int](repeating: tensor, count: 20_000)
                 var region = g.region(values: 0, [g.op(yield, operands: Array(arguments.indices))])
                 for _ in 0..<40 { region = g.region(values: 0, [g.op(a, regions: [region]), g.op(yield)]) }
@@ -109,11 +124,16 @@ import Testing
     @Test func isolatedRegionsDoNotSeeOuterValues() {
         #expect(throws: ReadError.self) {
             try graph { g, tensor in
-                let (a, yield, output) = (g.writer.op("a_v1"), g.writer.op("dataflow.yield_v1"), g.writer.op("dataflow.output_v1"))
+                let (a, yield, output) = (
+                    g.writer.op("a_v1"), g.writer.op("dataflow.yield_v1"), g.writer.op("dataflow.output_v1")
+                )
                 let inner = g.region(values: 0, [g.op(yield, operands: [0])])
                 return g.region(
                     arguments: [tensor], values: 2,
-                    [g.op(a, results: [tensor], operands: [0], regions: [inner], isolated: true), g.op(output, operands: [1])])
+                    [
+                        g.op(a, results: [tensor], operands: [0], regions: [inner], isolated: true),
+                        g.op(output, operands: [1]),
+                    ])
             }
         }
     }
@@ -134,11 +154,15 @@ import Testing
             let found = try graph { g, _ in
                 let element = g.writer.type(BytecodeWriter.varint(code))
                 let type = g.writer.type(
-                    cat(BytecodeWriter.varint(2), BytecodeWriter.varint(1), BytecodeWriter.signed(count), BytecodeWriter.varint(element)))
-                let value = g.writer.attribute(BytecodeWriter.varint(6) + [splat] + BytecodeWriter.varint(inline.count) + inline)
+                    cat(
+                        BytecodeWriter.varint(2), BytecodeWriter.varint(1), BytecodeWriter.signed(count),
+                        BytecodeWriter.varint(element)))
+                let value = g.writer.attribute(
+                    BytecodeWriter.varint(6) + [splat] + BytecodeWriter.varint(inline.count) + inline)
                 let (name, output) = (g.writer.op("primitive.constant_v1"), g.writer.op("dataflow.output_v1"))
                 let record = g.writer.property(BytecodeWriter.varint(value))
-                return g.region(values: 1, [g.op(name, results: [type], property: record), g.op(output, operands: [0])])
+                return g.region(
+                    values: 1, [g.op(name, results: [type], property: record), g.op(output, operands: [0])])
             }
             guard case .elements(let constant)? = found.ops.first?[attribute: "value"] else { throw Missing() }
             return constant

@@ -52,7 +52,8 @@ extension AIModelAsset {
 
 extension AIModelAsset.Summary {
     package init(_ program: Program, includingStatistics: Bool) {
-        functions = program.graphs.filter { !$0.isPrivate && $0.composite == nil }.map(AIModelAsset.FunctionDescriptor.init)
+        functions = program.graphs.filter { !$0.isPrivate && $0.composite == nil }.map(
+            AIModelAsset.FunctionDescriptor.init)
         let statistics = includingStatistics ? Statistics(program) : Statistics()
         func ranked(_ counts: [String: Int]) -> [(key: String, value: Int)] {
             counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
@@ -153,7 +154,9 @@ extension ImageType {
         case 0x4247_5241: "32BGRA"
         case 0x7934_3230: "420YpCbCr8Planar"
         default:
-            String(decoding: stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: pixelFormat >> $0) }, as: UTF8.self)
+            String(
+                decoding: stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: pixelFormat >> $0) },
+                as: UTF8.self)
         }
     }
 }

@@ -70,7 +70,8 @@ struct RegionBuilder {
         }
         var graph = graph
         guard graph.sortOps(ownValueCount: ownCount) else {
-            throw cursor.fault("expected operations that do not depend on their own results, found a cycle in \(graph.name)")
+            throw cursor.fault(
+                "expected operations that do not depend on their own results, found a cycle in \(graph.name)")
         }
         return RegionReader.Region(graph: graph, captured: captured)
     }
