@@ -13,8 +13,8 @@ let broadcastDefinitions = [
             guard rank >= x.rank else { throw context.error("\(x) does not broadcast to rank \(rank)") }
             guard let sizes = context.steering("shape") else {
                 var shape = context.dataDependentShape(rank: rank)
-                for axis in x.shape.indices where x.shape[axis].constant.map({ $0 != 1 }) ?? false {
-                    shape[rank - x.rank + axis] = x.shape[axis]
+                for (axis, size) in x.shape.enumerated() {
+                    if let number = size.constant, number != 1 { shape[rank - x.rank + axis] = size }
                 }
                 return [.tensor(TensorType(x.scalar, shape))]
             }
