@@ -34,7 +34,7 @@ public struct Dimension: Hashable, Sendable {
     }
 
     /// The number, if this size is one.
-    // Inlined into a comparison of optionals, this crashes the optimizer of Swift 6.3.1.
+    // Inlined into other modules, it makes the optimizer of Swift 6.3 fail ("Found outside of lifetime use").
     @inline(never)
     public var constant: Int? {
         if case .constant(let value) = storage { value } else { nil }

@@ -7,7 +7,7 @@ let nonZeroDefinitions = [
         signature: Signature([.data("x")]),
         inferTypes: { context throws(GraphError) in
             let x = try context.tensor("x")
-            return [.tensor(TensorType(context.declaredInteger(else: .int32), [context.freshSymbol(), Dimension(x.rank)]))]
+            return [.tensor(TensorType(context.declaredInteger(else: .int32), [context.freshSymbol(atMost: x.elementCount), Dimension(x.rank)]))]
         },
         reference: { context throws(KernelError) in
             let (x, result) = (context.tensor("x"), context.results[0])
