@@ -1,8 +1,8 @@
 package import CoreAIBackend
-package import CoreAIDelegates
+import CoreAIDelegates
 package import CoreAIGraph
 package import CoreAIOps
-package import CoreAIPlanner
+import CoreAIPlanner
 import CoreAIRuntime
 
 /// A dense tensor that owns its memory, in the form kernels compute on.

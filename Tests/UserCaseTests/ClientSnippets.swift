@@ -1,6 +1,6 @@
 // Lines as client code has them, compiled without any experimental feature.
 
-import CoreAIRuntime
+import CoreAI
 import Testing
 
 /// A language model's loop with its caches stored in a class.

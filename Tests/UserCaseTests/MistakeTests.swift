@@ -39,7 +39,8 @@ import Testing
         let model = try await AIModel(contentsOf: copy)
         let main = try #require(try model.loadFunction(named: "main"))
         var outputs = try await main.run(inputs: ["x": NDArray(scalars: [Float](repeating: 2.5, count: 9), shape: [9])])
-        #expect(outputs.remove("floor")?.ndArray?.elements(Float.self) == [Float](repeating: 2, count: 9))
+        let foundFloat = outputs.elements("floor", Float.self)
+#expect(foundFloat == [Float](repeating: 2, count: 9))
     }
 
     /// UC-13, without the state: every mistake is a `RunError` with fields, before any computation.
@@ -70,7 +71,8 @@ import Testing
                 for word in ["main", mistake.argument] + mistake.words { #expect(error.message.contains(word), "\(error)") }
             }
             var outputs = try await main.run(inputs: ["tokens": tokens, "image": image])
-            #expect(outputs.remove("next")?.ndArray?.elements(Int32.self) == [2, 3, 4, 5, 6])
+            let foundInt32 = outputs.elements("next", Int32.self)
+#expect(foundInt32 == [2, 3, 4, 5, 6])
         }
     }
 }

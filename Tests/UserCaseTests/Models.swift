@@ -40,6 +40,20 @@ enum Models {
     }
 }
 
+extension InferenceFunction.Outputs {
+    struct MissingOutput: Error { var name: String }
+
+    mutating func array(_ name: String) throws -> NDArray {
+        guard let array = remove(name)?.ndArray else { throw MissingOutput(name: name) }
+        return array
+    }
+
+    /// The elements of an output in row-major order; nil if there is none of this name.
+    mutating func elements<T: BitwiseCopyable>(_ name: String, _ type: T.Type) -> [T]? {
+        (try? array(name))?.elements(type)
+    }
+}
+
 extension NDArray {
     /// The elements in row-major order.
     func elements<T: BitwiseCopyable>(_: T.Type = T.self) -> [T] {

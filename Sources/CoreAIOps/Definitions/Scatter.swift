@@ -49,7 +49,7 @@ let scatterDefinitions = [
             if let failure { throw failure }
         },
         examples: [
-            example(.update, [7, 8, 3]), example(.add, [6, 15, 3]), example(.sub, [-4, -11, 3]),
+            example(.update, [7, 8, 3]), example(.add, [6, 17, 3]), example(.sub, [-4, -13, 3]),
             example(.mul, [5, 112, 3]), example(.div, [0, 0, 3]), example(.max, [5, 8, 3]), example(.min, [1, 2, 3]),
             Example(
                 [.init(.float32, [2, 2], [1, .nan, -0.0, 4]), .init(.int32, [1, 2], [-1, 0]),
