@@ -110,7 +110,7 @@ package final class LoadedModel: Sendable {
         do {
             return InferenceFunction(
                 executor: try function.makeExecutor { [self] (names) throws(BackendError) in try openDevices(names) })
-        } catch let error as BackendError {
+        } catch {
             throw AIModelError(.loadFailed, "function '\(name)': \(error)")
         }
     }

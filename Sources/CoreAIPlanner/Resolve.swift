@@ -76,7 +76,9 @@ private struct Resolver {
             operandValues: copy.operands.map { known[$0] }, declaredTypes: op.results.map { source[$0].type },
             nextSymbol: result.symbolCount)
         try definition.signature.check(copy, context.operandTypes, regions: op.regions)
-        let types = try definition.inferTypes(&context)
+        let small = smallConstants(copy.operands)
+        context.operandTensors = small.map { $0?.tensor }
+        let types = try withExtendedLifetime(small) { () throws(GraphError) in try definition.inferTypes(&context) }
         try check(types, of: op)
         result.symbolCount += context.freshSymbols.count
         symbolBounds.merge(context.symbolBounds) { first, _ in first }
@@ -102,6 +104,16 @@ private struct Resolver {
             constants[copy.results[0]] = constant
         }
         result.ops.append(copy)
+    }
+
+    /// Constant operands few of whose elements may decide a size (the bounds of a range).
+    private func smallConstants(_ operands: [ValueID]) -> [OwnedHostTensor?] {
+        operands.map { operand in
+            guard let constant = constants[operand], let type = result[operand].type.tensor,
+                let count = type.elementCount.constant, count <= knownValueLimit
+            else { return nil }
+            return OwnedHostTensor(type, constant)
+        }
     }
 
     private func operands(of op: Op) throws(GraphError) -> [ValueID] {

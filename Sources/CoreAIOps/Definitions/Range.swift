@@ -9,7 +9,10 @@ let rangeDefinitions = [
             let scalar = try context.declaredScalar()
             guard let start = context.steering("start")?.first, let stop = context.steering("stop")?.first,
                 let step = context.steering("step")?.first?.constant
-            else { return [.tensor(TensorType(scalar, [context.dataDependentSize(axis: 0, rank: 1)]))] }
+            else {
+                let count = try countFromData(context, scalar) ?? context.dataDependentSize(axis: 0, rank: 1)
+                return [.tensor(TensorType(scalar, [count]))]
+            }
             guard step != 0, step != .min else { throw context.error("the step is \(step)") }
             let span = Dimension.maximum(step > 0 ? stop - start : start - stop, 0)
             let count = span.ceilDivided(by: Dimension(abs(step)))
@@ -51,6 +54,18 @@ let rangeDefinitions = [
                 results: [.init(.float32, [0], [])]),
         ]),
 ]
+
+/// The number of elements of a range over floating-point numbers, if its operands are at hand.
+private func countFromData(_ context: InferenceContext, _ scalar: ScalarType) throws(GraphError) -> Dimension? {
+    let operands = context.operandTensors.compactMap { $0 }
+    guard operands.count == context.op.operands.count, !operands.isEmpty else { return nil }
+    do {
+        let kernel = KernelContext(op: context.op, signature: context.signature, operands: operands, results: [])
+        return Dimension(try rangeCount(kernel, scalar))
+    } catch {
+        throw context.error(error.message)
+    }
+}
 
 /// The number of elements that a range op gives, from its operands alone: who allocates the result of a range over
 /// floating-point numbers asks here, as shape inference sees integers only.
