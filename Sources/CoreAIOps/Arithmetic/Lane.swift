@@ -22,6 +22,8 @@ package protocol OrderedLane: Lane {
     static func greaterNumber(_ a: Self, _ b: Self) -> Self
     static func lesserNumber(_ a: Self, _ b: Self) -> Self
     static func isGreater(_ a: Self, _ b: Self) -> Bool
+    /// A sum divided by the number of its terms.
+    static func mean(_ sum: Self, of count: Int) -> Self
     /// What no element of the type is below, and what none is above.
     static func bounds(of scalar: ScalarType) -> (Self, Self)
 }
@@ -85,6 +87,7 @@ extension FloatLane {
     @inline(__always) package static func greaterNumber(_ a: Self, _ b: Self) -> Self { b > a || a.isNaN ? b : a }
     @inline(__always) package static func lesserNumber(_ a: Self, _ b: Self) -> Self { b < a || a.isNaN ? b : a }
     @inline(__always) package static func isGreater(_ a: Self, _ b: Self) -> Bool { a > b }
+    @inline(__always) package static func mean(_ sum: Self, of count: Int) -> Self { sum / Self(count) }
     package static func bounds(of scalar: ScalarType) -> (Self, Self) { (-.infinity, .infinity) }
 }
 
@@ -99,6 +102,7 @@ extension IntegerLane {
     @inline(__always) package static func greaterNumber(_ a: Self, _ b: Self) -> Self { a > b ? a : b }
     @inline(__always) package static func lesserNumber(_ a: Self, _ b: Self) -> Self { a < b ? a : b }
     @inline(__always) package static func isGreater(_ a: Self, _ b: Self) -> Bool { a > b }
+    package static func mean(_ sum: Self, of count: Int) -> Self { count == 0 ? 0 : sum / Self(count) }
 
     package static func reading<R>(_ tensor: HostTensor, _ body: (UnsafeMutablePointer<Self>) -> R) -> R {
         if isStored(as: tensor.scalar) { return body(tensor.pointer()) }

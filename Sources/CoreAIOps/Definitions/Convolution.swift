@@ -115,7 +115,12 @@ private struct Convolution: LaneWork {
     private func convolve<T: Lane>(
         _ source: UnsafeMutablePointer<T>, _ factors: UnsafeMutablePointer<T>, to target: UnsafeMutablePointer<T>
     ) {
-        let (input, output) = (x.shape.volume, result.shape.volume)
+        var (input, output) = (x.shape.volume, result.shape.volume)
+        if input.count == output.count, (window.kernel + window.stride).allSatisfy({ $0 == 1 }) {
+            // Nothing tells one row from the next.
+            input = Volume(depth: 1, height: 1, width: input.count)
+            output = input
+        }
         let (k, s, d) = (window.kernel, window.stride, window.dilation)
         let (kernelDepth, kernelHeight, kernelWidth) = (k[0], k[1], k[2])
         let (columnStride, columnStep) = (s[2], d[2])

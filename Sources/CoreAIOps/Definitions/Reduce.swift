@@ -28,6 +28,7 @@ let reduceDefinitions = [
                 results: [.init(.float16, [1], [60000])]),
             Example([.init(.bfloat16, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [0, 1])],
                 results: [.init(.bfloat16, [1, 1], [2.5])]),
+            Example([.init(.float32, [0], []), .init(.int32, [1], [0])], results: [.init(.float32, [1], [.nan])]),
         ]),
     reduce(
         "reduce_max_v1", .maximum, .binary(.maximum, .operand(0), .operand(1)),
@@ -153,12 +154,7 @@ private struct Reducing: OrderedLaneWork {
     private func mean<T: OrderedLane>(as lane: T.Type) {
         let count = axes.reduce(1) { $0 * x.shape[$1] }
         reduce(from: T.zero, T.sum) { values in
-            // Means are of floats only, and those are computed in one of these two.
-            if let floats = values as? UnsafeMutablePointer<Float> {
-                for index in 0..<result.count { floats[index] /= Float(count) }
-            } else if let doubles = values as? UnsafeMutablePointer<Double> {
-                for index in 0..<result.count { doubles[index] /= Double(count) }
-            }
+            for index in 0..<result.count { values[index] = T.mean(values[index], of: count) }
         }
     }
 
