@@ -74,7 +74,7 @@ let package = Package(
         .testTarget(name: "CoreAIGraphTests", dependencies: ["CoreAIGraph"]),
         .testTarget(name: "CoreAIOpsTests", dependencies: ["CoreAIOps"]),
         .testTarget(name: "CoreAIAssetTests", dependencies: ["CoreAIAsset", "CoreAITestSupport"]),
-        .testTarget(name: "CoreAIPlannerTests", dependencies: ["CoreAIPlanner", "ReferenceBackend", "CoreAITestSupport"]),
+        .testTarget(name: "CoreAIPlannerTests", dependencies: ["CoreAIPlanner", "CoreAIBackend", "ReferenceBackend", "CoreAITestSupport"]),
         .testTarget(
             name: "CoreAIRuntimeTests", dependencies: ["CoreAI", "CoreAITestSupport", "os", "Metal", "CoreVideo", "IOSurface", "CoreGraphics"],
             swiftSettings: lifetimes),

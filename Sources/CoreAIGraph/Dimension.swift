@@ -34,6 +34,8 @@ public struct Dimension: Hashable, Sendable {
     }
 
     /// The number, if this size is one.
+    // Inlined into other modules, it makes the optimizer of Swift 6.3 fail ("Found outside of lifetime use").
+    @inline(never)
     public var constant: Int? {
         if case .constant(let value) = storage { value } else { nil }
     }

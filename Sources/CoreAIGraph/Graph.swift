@@ -193,9 +193,12 @@ public struct GraphError: Error, Sendable, CustomStringConvertible {
     public var message: String
     public var op: String?
     public var location: SourceLocation?
+    /// True if the graph may well be right and it is this runtime that lacks something.
+    public var isUnsupported: Bool
 
-    public init(_ message: String, op: Op? = nil) {
+    public init(_ message: String, op: Op? = nil, isUnsupported: Bool = false) {
         self.message = message
+        self.isUnsupported = isUnsupported
         self.op = op?.name
         location = op?.location
     }

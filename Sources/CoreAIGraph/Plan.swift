@@ -60,8 +60,8 @@ public struct Plan: Hashable, Sendable {
         case run(segment: Int)
         /// Evaluates the sizes of an op's results from the contents of its operands, before the segment that holds it.
         case resolveSizes(OpID)
-        /// Binds the symbols of a result whose size only the op itself could tell.
-        case bindSizes(ValueID)
+        /// Runs a segment whose one op alone can tell the sizes of its results, and binds their symbols.
+        case runAndBindSizes(segment: Int)
     }
 
     public var graph: Graph
@@ -69,18 +69,21 @@ public struct Plan: Hashable, Sendable {
     public var steps: [Step]
     public var notes: [PlacementNote]
     public var constraints: [SizeConstraint]
+    /// Upper bounds of the symbols that `runAndBindSizes` binds.
+    public var symbolBounds: [Int: Dimension]
     /// The target each backend named in the plan compiles for.
     public var targets: [String: String]
 
     public init(
         graph: Graph, segments: [Segment], steps: [Step], notes: [PlacementNote], constraints: [SizeConstraint],
-        targets: [String: String]
+        symbolBounds: [Int: Dimension], targets: [String: String]
     ) {
         self.graph = graph
         self.segments = segments
         self.steps = steps
         self.notes = notes
         self.constraints = constraints
+        self.symbolBounds = symbolBounds
         self.targets = targets
     }
 }

@@ -15,6 +15,8 @@ public struct InferenceContext: Sendable {
     /// The result types that the asset declares. Trust the scalar type; sizes may be less precise than the truth.
     public let declaredTypes: [ValueType]
 
+    /// The operands themselves, where sizes are worked out from data at run time; empty before.
+    public var operandTensors: [HostTensor?] = []
     /// What the op's results hold, if known. One entry per result, nil when unknown.
     public var resultValues: [[Dimension]?]
     /// Sizes that the op needs to be equal and that could not be decided.
@@ -22,6 +24,8 @@ public struct InferenceContext: Sendable {
     private var nextSymbol: Int
     /// The symbols this op made, because their value depends on data.
     public private(set) var freshSymbols: [Int] = []
+    /// Upper bounds of those fresh symbols that only running the op can tell.
+    public private(set) var symbolBounds: [Int: Dimension] = [:]
 
     public init(
         op: Op, signature: Signature, operandTypes: [ValueType], operandValues: [[Dimension]?],
@@ -149,11 +153,18 @@ public struct InferenceContext: Sendable {
         return shape
     }
 
-    /// A size that only the data can tell.
+    /// A size that follows from the contents of the op's operands, known before the op runs.
     public mutating func freshSymbol() -> Dimension {
         defer { nextSymbol += 1 }
         freshSymbols.append(nextSymbol)
         return .symbol(nextSymbol)
+    }
+
+    /// A size that only running the op can tell, as for `non_zero`. The result is allocated with `bound` and the kernel
+    /// answers the true shape in `KernelContext.actualShapes`.
+    public mutating func freshSymbol(atMost bound: Dimension) -> Dimension {
+        symbolBounds[nextSymbol] = bound
+        return freshSymbol()
     }
 
     public func error(_ message: String) -> GraphError { GraphError(message, op: op) }

@@ -1,9 +1,7 @@
-public import CoreAIGraph
-
 /// All operations, by stored name.
 public enum OpTable {
     /// Every definition, grouped by family, in the order of the documentation.
-    public static let definitions: [OpDefinition] = [].flatMap { $0 as [OpDefinition] }
+    public static let definitions: [OpDefinition] = [pointwiseDefinitions, reductionDefinitions, productDefinitions, movementDefinitions].flatMap { $0 }
 
     private static let byName: [String: OpDefinition] = {
         var table: [String: OpDefinition] = [:]

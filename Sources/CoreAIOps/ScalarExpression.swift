@@ -1,4 +1,4 @@
-public import CoreAIGraph
+import CoreAIGraph
 
 /// A tiny tree of scalar arithmetic that any backend can render or evaluate.
 ///

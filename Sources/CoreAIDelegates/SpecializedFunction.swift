@@ -1,0 +1,83 @@
+package import CoreAIBackend
+package import CoreAIGraph
+package import CoreAIPlanner
+package import CoreAIRuntime
+
+/// One function, planned and compiled: all that loading needs.
+package struct SpecializedFunction: Sendable {
+    package let descriptor: InferenceFunctionDescriptor
+    package let plan: Plan
+    /// One for each segment.
+    let artifacts: [Artifact]
+    let weights: [SegmentWeights]
+
+    /// - Throws: `GraphError`, `PlanError`, `BackendError`, `CancellationError`.
+    package init(
+        _ graph: Graph, descriptor: InferenceFunctionDescriptor, library: [String: Graph], units: [Planner.Unit],
+        isCancelled: @escaping @Sendable () -> Bool = { false }, clock: inout PhaseClock
+    ) throws {
+        self.descriptor = descriptor
+        let canonical = try clock.measure("canonicalize") { try canonicalize(graph, library: library) }
+        if isCancelled() { throw CancellationError() }
+        plan = try clock.measure("plan") { [canonical] in try Planner(units: units).plan(canonical) }
+        if isCancelled() { throw CancellationError() }
+        let unitOf = Dictionary(units.map { ($0.backend.info.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let monitor = Monitor { _ in !isCancelled() }
+        artifacts = try clock.measure("compile") { [plan] in
+            try plan.segments.map { segment in
+                guard let unit = unitOf[segment.backend] else {
+                    throw BackendError(.failed, "the plan names the unknown backend '\(segment.backend)'")
+                }
+                return try unit.backend.compile(segment, for: unit.target, monitor)
+            }
+        }
+        weights = plan.segments.map { SegmentWeights($0.graph) }
+    }
+
+    /// Opens devices and loads the segments on them.
+    /// - Parameter devices: by backend name.
+    package func load(on devices: [String: any Device]) throws(BackendError) -> Executor {
+        var executables: [any Executable] = []
+        var deviceOfSegment: [any Device] = []
+        for (index, segment) in plan.segments.enumerated() {
+            guard let device = devices[segment.backend] else {
+                throw BackendError(.deviceLost, "no device of backend '\(segment.backend)' is available")
+            }
+            executables.append(try device.load(artifacts[index], nil, weights: weights[index]))
+            deviceOfSegment.append(device)
+        }
+        return try Executor(plan, descriptor: descriptor, executables: executables, devices: deviceOfSegment)
+    }
+}
+
+extension InferenceFunctionDescriptor {
+    /// The descriptor of a function as read: handles are states, tokens are left out.
+    package init(_ graph: Graph) throws(GraphError) {
+        var inputs: [Entry] = []
+        var states: [Entry] = []
+        var outputs: [Entry] = []
+        for port in graph.inputs {
+            if case .handle(let inner) = graph[port.value].type {
+                states.append((port.name, try Self.describe(inner, port.name)))
+            } else {
+                inputs.append((port.name, try Self.describe(graph[port.value].type, port.name)))
+            }
+        }
+        for port in graph.outputs where graph[port.value].type != .token {
+            outputs.append((port.name, try Self.describe(graph[port.value].type, port.name)))
+        }
+        self.init(name: graph.name, inputs: inputs, states: states, outputs: outputs)
+    }
+
+    private static func describe(_ type: ValueType, _ name: String) throws(GraphError) -> InferenceValue.Descriptor {
+        switch type {
+        case .tensor(let tensor):
+            return .ndArray(
+                NDArrayDescriptor(scalarType: tensor.scalar, shape: tensor.shape.map { $0.constant ?? -1 }))
+        case .image(let image):
+            return .image(ImageDescriptor(height: image.height, width: image.width, pixelFormatType: image.pixelFormat))
+        default:
+            throw GraphError("'\(name)' of type \(type) cannot cross the border of a function")
+        }
+    }
+}

@@ -1,0 +1,54 @@
+extension Plan: CustomStringConvertible {
+    /// The plan as people read it: segments with their ops and the reasons for each that is not where it was preferred,
+    /// the steps in order, and the count of ops by backend.
+    public var description: String {
+        let target = targets.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: " ")
+        var lines = ["plan \(graph.name) target \(target)"]
+        let width = segments.map(\.backend.count).max() ?? 0
+        let noteOfOp = Dictionary(notes.map { ($0.op, $0) }, uniquingKeysWith: { first, _ in first })
+        for (index, segment) in segments.enumerated() {
+            let padding = String(repeating: " ", count: width - segment.backend.count)
+            var reasons: [String] = []
+            for op in segment.ops {
+                if let reason = noteOfOp[op]?.reason, !reasons.contains(reason) { reasons.append(reason) }
+            }
+            var line = "  segment \(index) \(segment.backend)\(padding)  ops \(Self.ranges(segment.ops))"
+            if !reasons.isEmpty { line += "  -- " + reasons.joined(separator: "; ") }
+            lines.append(line)
+        }
+        let steps = steps.map { step in
+            switch step {
+            case .run(let segment): "run \(segment)"
+            case .resolveSizes(let op): "sizes \(op)"
+            case .runAndBindSizes(let segment): "run \(segment) binding sizes"
+            }
+        }
+        lines.append("  " + (steps.isEmpty ? "nothing to run" : steps.joined(separator: "; ")))
+        lines.append("  " + placementSummary)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// `placed openblas 53 of 302, reference 249 of 302`
+    public var placementSummary: String {
+        let counts = Dictionary(grouping: notes, by: \.backend).mapValues(\.count).sorted { $0.key < $1.key }
+        guard !counts.isEmpty else { return "placed nothing: the function only hands values on" }
+        return "placed " + counts.map { "\($0.key) \($0.value) of \(notes.count)" }.joined(separator: ", ")
+    }
+
+    /// `0-3 5`
+    private static func ranges(_ ops: [OpID]) -> String {
+        var text: [String] = []
+        var start: Int?
+        var previous = -2
+        for index in ops.map(\.index).sorted() + [Int.max] {
+            if index == previous + 1 {
+                previous = index
+                continue
+            }
+            if let start { text.append(start == previous ? "\(start)" : "\(start)-\(previous)") }
+            start = index
+            previous = index
+        }
+        return text.joined(separator: " ")
+    }
+}

@@ -1,0 +1,150 @@
+package import CoreAIBackend
+package import CoreAIGraph
+
+package struct PlanError: Error, Sendable, CustomStringConvertible {
+    package enum Code: Hashable, Sendable { case unknownOperation, unplaceable, limitExceeded }
+    package var code: Code
+    /// What is wrong, with the names and numbers.
+    package var message: String
+    package var cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+    package var description: String { message }
+}
+
+/// Cuts a canonical graph into segments, each for one backend. Pure and deterministic: ties go by op order.
+package struct Planner: Sendable {
+    package struct Unit: Sendable {
+        package var backend: any Backend
+        package var target: Target
+        package init(_ backend: any Backend, target: Target) {
+            self.backend = backend
+            self.target = target
+        }
+        var name: String { backend.info.name }
+    }
+
+    /// In order of preference; the last accepts every op of the table.
+    package var units: [Unit]
+
+    package init(units: [Unit]) { self.units = units }
+
+    package func plan(_ canonical: CanonicalGraph) throws(PlanError) -> Plan {
+        let graph = canonical.graph
+        let placement = try place(graph)
+        let schedule = Schedule(canonical, unitOf: placement.unitOf)
+        let links = Links(graph)
+        var segments: [Segment] = []
+        var steps: [Plan.Step] = []
+        for part in schedule.parts {
+            steps += part.resolves.map(Plan.Step.resolveSizes)
+            steps.append(part.bindsSizes ? .runAndBindSizes(segment: segments.count) : .run(segment: segments.count))
+            segments.append(segment(graph, links, part.ops, units[part.unit].name))
+        }
+        let used = Set(segments.map(\.backend))
+        var targets: [String: String] = [:]
+        for unit in units where used.contains(unit.name) { targets[unit.name] = unit.target.name }
+        return Plan(
+            graph: graph, segments: segments, steps: steps, notes: placement.notes, constraints: canonical.constraints,
+            symbolBounds: canonical.symbolBounds, targets: targets)
+    }
+
+    // MARK: Propose and place
+
+    private struct Placement {
+        /// For each op its unit; nil for constants, which go along with whoever reads them.
+        var unitOf: [Int?]
+        var notes: [PlacementNote]
+    }
+
+    private func place(_ graph: Graph) throws(PlanError) -> Placement {
+        var proposals: [Proposal] = []
+        for unit in units {
+            do {
+                proposals.append(try unit.backend.propose(for: graph, on: unit.target))
+            } catch {
+                throw PlanError(.unplaceable, "\(unit.name): \(error)", cause: error)
+            }
+        }
+        let taken = proposals.map { proposal in Set(proposal.groups.flatMap(\.ops)) }
+        var placement = Placement(unitOf: Array(repeating: nil, count: graph.ops.count), notes: [])
+        for (index, op) in graph.ops.enumerated() where !op.isConstant {
+            guard let unit = units.indices.first(where: { taken[$0].contains(OpID(index)) }) else {
+                throw PlanError(.unplaceable, "no backend takes \(GraphError("op \(index)", op: op))")
+            }
+            placement.unitOf[index] = unit
+            let reasons = (0..<unit).map { earlier in
+                "\(units[earlier].name): \(proposals[earlier].rejections[OpID(index)]?.reason ?? "not offered")"
+            }
+            placement.notes.append(
+                PlacementNote(
+                    op: OpID(index), name: op.name, backend: units[unit].name,
+                    reason: reasons.isEmpty ? nil : reasons.joined(separator: "; "), location: op.location))
+        }
+        return placement
+    }
+
+    // MARK: Segments
+
+    /// Who defines and who uses each value.
+    private struct Links {
+        let definitions: [OpID?]
+        let uses: [[OpID]]
+        let results: Set<ValueID>
+
+        init(_ graph: Graph) {
+            definitions = graph.definingOps
+            uses = graph.usingOps
+            results = Set(graph.outputs.map(\.value))
+        }
+    }
+
+    private func segment(_ plan: Graph, _ links: Links, _ ops: [OpID], _ backend: String) -> Segment {
+        let inside = Set(ops)
+        var graph = Graph(name: plan.name)
+        graph.symbolCount = plan.symbolCount
+        var map: [ValueID: ValueID] = [:]
+        var inputs: [ValueID] = []
+        var outputs: [ValueID] = []
+        var constants: [OpID] = []
+        for id in ops {
+            for operand in plan[id].operands where map[operand] == nil {
+                guard let definition = links.definitions[operand.index] else {
+                    inputs.append(operand)
+                    map[operand] = graph.makeValue(plan[operand].type)
+                    continue
+                }
+                if plan[definition].isConstant {
+                    constants.append(definition)
+                    for result in plan[definition].results { map[result] = graph.makeValue(plan[result].type) }
+                } else if !inside.contains(definition) {
+                    inputs.append(operand)
+                    map[operand] = graph.makeValue(plan[operand].type)
+                }
+            }
+            for result in plan[id].results { map[result] = graph.makeValue(plan[result].type) }
+            for result in plan[id].results
+            where links.results.contains(result) || links.uses[result.index].contains(where: { !inside.contains($0) }) {
+                outputs.append(result)
+            }
+        }
+        func mapped(_ value: ValueID) -> ValueID {
+            guard let mapped = map[value] else { preconditionFailure("\(value) is not in the segment") }
+            return mapped
+        }
+        graph.ops = (constants + ops).map { id in
+            var op = plan[id]
+            op.operands = op.operands.map(mapped)
+            op.results = op.results.map(mapped)
+            return op
+        }
+        graph.inputs = inputs.enumerated().map { Port("i\($0)", mapped($1)) }
+        graph.outputs = outputs.enumerated().map { Port("o\($0)", mapped($1)) }
+        return Segment(
+            backend: backend, graph: graph, ops: ops, clusters: clusters(in: graph), inputs: inputs, outputs: outputs)
+    }
+}

@@ -1,0 +1,230 @@
+import CoreAIBackend
+import CoreAIGraph
+import CoreAIOps
+
+/// Walks the graph once in order: infers every type and, of small integer tensors, every value; turns steering operands
+/// with known values into attributes; replaces ops whose results are known by constants; drops ops that change nothing.
+func resolve(_ canonical: inout CanonicalGraph) throws(GraphError) {
+    var resolver = Resolver(source: canonical.graph)
+    try resolver.run()
+    canonical.graph = resolver.result
+    canonical.constraints = resolver.constraints
+    canonical.symbolBounds = resolver.symbolBounds
+    canonical.inputSymbolCount = resolver.inputSymbolCount
+}
+
+private struct Resolver {
+    let source: Graph
+    var result: Graph
+    var constraints: [SizeConstraint] = []
+    var symbolBounds: [Int: Dimension] = [:]
+    var inputSymbolCount = 0
+
+    private var map: [ValueID?]
+    /// What is known of the new graph's values.
+    private var known: [ValueID: [Dimension]] = [:]
+    private var constants: [ValueID: Constant] = [:]
+
+    init(source: Graph) {
+        self.source = source
+        result = source
+        result.values = []
+        result.ops = []
+        map = Array(repeating: nil, count: source.values.count)
+    }
+
+    mutating func run() throws(GraphError) {
+        result.inputs = []
+        for port in source.inputs {
+            guard case .tensor(var type) = source[port.value].type else {
+                throw GraphError(Self.refusal(of: source[port.value].type, port.name), isUnsupported: true)
+            }
+            for axis in type.shape.indices where type.shape[axis].isUnknown {
+                type.shape[axis] = .symbol(result.symbolCount)
+                result.symbolCount += 1
+            }
+            let value = result.makeValue(.tensor(type))
+            map[port.value.index] = value
+            result.inputs.append(Port(port.name, value))
+        }
+        inputSymbolCount = result.symbolCount
+        for op in source.ops { try add(op) }
+        result.outputs = []
+        for port in source.outputs {
+            guard let value = map[port.value.index] else {
+                throw GraphError("output '\(port.name)' is never defined")
+            }
+            result.outputs.append(Port(port.name, value))
+        }
+    }
+
+    private static func refusal(of type: ValueType, _ name: String) -> String {
+        switch type {
+        case .handle: "state '\(name)': functions with states are not supported by this runtime yet"
+        case .image: "input '\(name)': image inputs are not supported by this runtime yet"
+        default: "input '\(name)' of type \(type) is not supported"
+        }
+    }
+
+    private mutating func add(_ op: Op) throws(GraphError) {
+        guard let definition = OpTable[op.name] else { throw Self.unknown(op) }
+        var copy = op
+        copy.regions = []
+        copy.operands = try operands(of: op)
+        var context = InferenceContext(
+            op: copy, signature: definition.signature, operandTypes: copy.operands.map { result[$0].type },
+            operandValues: copy.operands.map { known[$0] }, declaredTypes: op.results.map { source[$0].type },
+            nextSymbol: result.symbolCount)
+        try definition.signature.check(copy, context.operandTypes, regions: op.regions)
+        let types = try definition.inferTypes(&context)
+        try check(types, of: op)
+        result.symbolCount += context.freshSymbols.count
+        symbolBounds.merge(context.symbolBounds) { first, _ in first }
+        for constraint in context.constraints where !constraints.contains(where: { $0.left == constraint.left && $0.right == constraint.right }) {
+            constraints.append(constraint)
+        }
+        if !context.symbolBounds.isEmpty { copy[attribute: sizedByOpAttribute] = .unit }
+
+        if let alias = identity(copy, definition, types, context) {
+            map[op.results[0].index] = alias
+            return
+        }
+        steer(&copy, definition.signature, context)
+        if try replaceByValues(op, copy, types, context.resultValues) { return }
+        if fold(op, copy, definition, types, isDynamic: !context.freshSymbols.isEmpty) { return }
+
+        copy.results = types.map { result.makeValue($0) }
+        for (index, (old, new)) in zip(op.results, copy.results).enumerated() {
+            map[old.index] = new
+            if let values = context.resultValues[index] { known[new] = values }
+        }
+        if copy.isConstant, case .elements(let constant)? = copy[attribute: "value"] {
+            constants[copy.results[0]] = constant
+        }
+        result.ops.append(copy)
+    }
+
+    private func operands(of op: Op) throws(GraphError) -> [ValueID] {
+        var operands: [ValueID] = []
+        for operand in op.operands {
+            guard operand.index < map.count, let value = map[operand.index] else {
+                throw GraphError("\(operand) is used before it is defined", op: op)
+            }
+            operands.append(value)
+        }
+        return operands
+    }
+
+    private static func unknown(_ op: Op) -> GraphError {
+        let waiting = ["controlflow.", "dataflow."].contains { op.name.hasPrefix($0) }
+        let what = waiting ? "this runtime does not run control flow and states yet" : "unknown operation"
+        return GraphError(what, op: op, isUnsupported: waiting)
+    }
+
+    private func check(_ types: [ValueType], of op: Op) throws(GraphError) {
+        guard types.count == op.results.count else {
+            throw GraphError("has \(op.results.count) results where \(types.count) are expected", op: op)
+        }
+        for (type, value) in zip(types, op.results) {
+            guard let declared = source[value].type.tensor, let inferred = type.tensor else { continue }
+            guard declared.scalar == inferred.scalar else {
+                throw GraphError("declares \(declared.scalar.name) where \(inferred.scalar.name) results", op: op)
+            }
+        }
+    }
+
+    // MARK: Simplification
+
+    /// The operand that the result equals, if the op changes nothing.
+    private func identity(
+        _ op: Op, _ definition: OpDefinition, _ types: [ValueType], _ context: InferenceContext
+    ) -> ValueID? {
+        guard types.count == 1, let first = op.operands.first, context.freshSymbols.isEmpty,
+            let from = result[first].type.tensor, let to = types[0].tensor, from.scalar == to.scalar,
+            from.shape == to.shape
+        else { return nil }
+        if case .view = definition.form { return first }
+        return Self.changesNothingAtEqualTypes.contains(op.plainName) ? first : nil
+    }
+
+    private static let changesNothingAtEqualTypes: Set<String> = [
+        "cast", "broadcast_to", "broadcast_in_dims", "tile", "copy_with_constraints", "copy_discarding_constraints",
+    ]
+
+    private func steer(_ op: inout Op, _ signature: Signature, _ context: InferenceContext) {
+        for operand in signature.operands where operand.role == .steering && op[attribute: operand.name] == nil {
+            guard let index = signature.index(of: operand.name, in: op), index < op.operands.count,
+                let values = known[op.operands[index]]
+            else { continue }
+            op.operands.remove(at: index)
+            op[attribute: operand.name] = .dimensions(values)
+        }
+    }
+
+    /// Puts constants (or expressions over symbols) in place of an op all of whose results are known.
+    private mutating func replaceByValues(
+        _ old: Op, _ op: Op, _ types: [ValueType], _ values: [[Dimension]?]
+    ) throws(GraphError) -> Bool {
+        guard !op.isConstant, !values.isEmpty, values.allSatisfy({ $0 != nil }) else { return false }
+        for (index, type) in types.enumerated() {
+            guard let tensor = type.tensor, tensor.staticShape != nil, let elements = values[index] else { return false }
+            let numbers = elements.compactMap(\.constant)
+            if numbers.count == elements.count, let constant = Constant(numbers, tensor.scalar) {
+                define(old.results[index], type, constant, op.location, elements)
+            } else {
+                let value = result.append(
+                    "core.sizes_v1", [], [NamedAttribute("values", .dimensions(elements))], results: [type],
+                    location: op.location)[0]
+                map[old.results[index].index] = value
+                known[value] = elements
+            }
+        }
+        return true
+    }
+
+    private mutating func define(
+        _ old: ValueID, _ type: ValueType, _ constant: Constant, _ location: SourceLocation?, _ elements: [Dimension]?
+    ) {
+        let value = result.append(
+            Op.constantName, [], [NamedAttribute("value", .elements(constant))], results: [type], location: location)[0]
+        map[old.index] = value
+        constants[value] = constant
+        known[value] = elements ?? constant.integers(type.tensor)
+    }
+
+    /// Computes an op all of whose operands are constants, unless that would make much more of few bytes.
+    private mutating func fold(
+        _ old: Op, _ op: Op, _ definition: OpDefinition, _ types: [ValueType], isDynamic: Bool
+    ) -> Bool {
+        guard !op.isConstant, !isDynamic, !op.operands.isEmpty || op.name == "primitive.range_v1" else { return false }
+        if case .weight = definition.form { return false }
+        var operandBytes = 0
+        var operands: [(TensorType, Constant)] = []
+        for operand in op.operands {
+            guard let constant = constants[operand], let type = result[operand].type.tensor else { return false }
+            operandBytes += constant.bytes.count
+            operands.append((type, constant))
+        }
+        guard op.attributes.allSatisfy({ $0.value.isConcrete }) else { return false }
+        var resultBytes = 0
+        for type in types {
+            guard let tensor = type.tensor, let shape = tensor.staticShape,
+                let bytes = tensor.scalar.byteCount(shape)
+            else { return false }
+            resultBytes += bytes
+        }
+        guard resultBytes <= max(1 << 16, 2 * operandBytes) else { return false }
+        guard let folded = evaluate(op, definition, operands, types.compactMap(\.tensor)) else { return false }
+        for (index, constant) in folded.enumerated() {
+            define(old.results[index], types[index], constant, op.location, nil)
+        }
+        return true
+    }
+}
+
+extension Attribute {
+    /// False for expressions over symbols.
+    fileprivate var isConcrete: Bool {
+        if case .dimensions(let values) = self { values.allSatisfy { $0.constant != nil } } else { true }
+    }
+}

@@ -1,2 +1,0 @@
-package import CoreAIGraph
-public struct InferenceFunctionDescriptor: Sendable {}

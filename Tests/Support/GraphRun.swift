@@ -1,0 +1,60 @@
+package import CoreAIBackend
+import CoreAIDelegates
+package import CoreAIGraph
+package import CoreAIOps
+import CoreAIPlanner
+import CoreAIRuntime
+
+/// A dense tensor that owns its memory, in the form kernels compute on.
+package struct TestTensor: Sendable {
+    package let scalar: ScalarType
+    package let shape: [Int]
+    package let bytes: Bytes
+
+    package init(_ scalar: ScalarType, _ shape: [Int], bytes: Bytes? = nil) {
+        self.scalar = scalar
+        self.shape = shape
+        self.bytes = bytes ?? Bytes(byteCount: shape.reduce(scalar.byteStride, *)) { _ in }
+    }
+
+    /// The tensor's memory, which the caller must not write to once it is shared.
+    package var host: HostTensor {
+        guard let base = bytes.unsafeBaseAddress else { preconditionFailure("an allocation has an address") }
+        return HostTensor(scalar, shape, UnsafeMutableRawPointer(mutating: base))
+    }
+
+    package var type: TensorType { TensorType(scalar, shape.map { Dimension($0) }) }
+}
+
+/// Backends to plan for, in order of preference, with a device each.
+package struct TestUnits: Sendable {
+    package let name: String
+    let units: [Planner.Unit]
+    let devices: [String: any Device]
+
+    package init(_ name: String, _ backends: [any Backend]) throws(BackendError) {
+        self.name = name
+        units = backends.map { Planner.Unit($0, target: $0.targets[0]) }
+        var devices: [String: any Device] = [:]
+        for backend in backends { devices[backend.info.name] = try backend.devices().first }
+        self.devices = devices
+    }
+
+    /// Specializes and runs a graph: the whole road but the file.
+    package func run(_ graph: Graph, _ inputs: [TestTensor]) throws -> (outputs: [TestTensor], plan: Plan) {
+        var clock = PhaseClock()
+        let function = try SpecializedFunction(
+            graph, descriptor: InferenceFunctionDescriptor(graph), library: [:], units: units, clock: &clock)
+        let executor = try function.load(on: devices)
+        var outputs = [TestTensor?](repeating: nil, count: graph.outputs.count)
+        try executor.run(
+            inputs: inputs.map(\.host), states: [],
+            output: { index, shape in
+                let tensor = TestTensor(graph.tensorType(graph.outputs[index].value).scalar, shape)
+                outputs[index] = tensor
+                return tensor.host
+            },
+            isCancelled: { false })
+        return (outputs.compactMap { $0 }, function.plan)
+    }
+}
