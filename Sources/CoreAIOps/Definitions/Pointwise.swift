@@ -224,7 +224,7 @@ private let binaryEntries: [Entry] = [
         example(tensor(.int32, -7, 7, -2_147_483_648), tensor(.int32, 2, -2, -1), tensor(.int32, -3, -3, -2_147_483_648)),
     ]),
     binary("floor_divide", .floorDivide, "The quotient rounded down.", [
-        example(f32(-7.5, 1, -1), f32(2, 0, .infinity), f32(-4, .infinity, -1)),
+        example(f32(-7.5, 1, -1), f32(2, 0, .infinity), f32(-4, .infinity, -0.0)),
         example(tensor(.int32, -7, 7, -6), tensor(.int32, 2, -2, 2), tensor(.int32, -4, -4, -3)),
     ]),
     binary("modulo", .modulo, "The remainder, with the sign of the dividend.", [
