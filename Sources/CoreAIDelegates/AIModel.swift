@@ -108,9 +108,9 @@ package final class LoadedModel: Sendable {
     func load(_ name: String) throws -> InferenceFunction? {
         guard let function = function(name) else { return nil }
         do {
-            let devices = try openDevices(Set(function.plan.segments.map(\.backend)))
-            return InferenceFunction(executor: try function.load(on: devices))
-        } catch {
+            return InferenceFunction(
+                executor: try function.makeExecutor { [self] (names) throws(BackendError) in try openDevices(names) })
+        } catch let error as BackendError {
             throw AIModelError(.loadFailed, "function '\(name)': \(error)")
         }
     }

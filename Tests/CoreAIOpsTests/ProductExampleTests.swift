@@ -2,7 +2,7 @@ import CoreAIGraph
 import CoreAIOps
 import Testing
 
-@Test(arguments: reductionDefinitions.map(\.name))
-func reductionExamplesComeOutAsStated(_ name: String) throws {
+@Test(arguments: (reductionDefinitions + productDefinitions).map(\.name))
+func reductionAndProductExamplesComeOutAsStated(_ name: String) throws {
     checkExamples(of: try #require(OpTable[name]))
 }

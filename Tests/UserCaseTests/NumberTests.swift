@@ -19,7 +19,7 @@ import Testing
             for (name, values) in expected {
                 // == ignores the sign of zero, as the case allows.
                 let foundFloat = outputs.elements(name, Float.self)
-#expect(foundFloat == values, "\(name) on \(unit)")
+                #expect(foundFloat == values, "\(name) on \(unit)")
             }
         }
     }
@@ -27,9 +27,15 @@ import Testing
     /// UC-02
     @Test func classMapFromHalfPrecisionScores() async throws {
         var scores: [Float16] = []
-        for c in 0..<19 { for h in 0..<24 { for w in 0..<40 { scores.append(Float16((7 * c + 3 * h + 5 * w) % 19 - 9)) } } }
+        for c in 0..<19 {
+            for h in 0..<24 {
+                for w in 0..<40 { scores.append(Float16((7 * c + 3 * h + 5 * w) % 19 - 9)) }
+            }
+        }
         for (unit, main) in try await Models.mains("uc02_class_map") {
-            var outputs = try await main.run(inputs: ["scores": NDArray(scalars: scores, shape: [1, 19, 24, 40])])
+            var outputs = try await main.run(inputs: [
+                "scores": NDArray(scalars: scores, shape: [1, 19, 24, 40])
+            ])
             let int32 = (outputs.elements("as_int32", Int32.self) ?? []).map(Int.init)
             let uint8 = (outputs.elements("as_uint8", UInt8.self) ?? []).map(Int.init)
             let float16 = (outputs.elements("as_float16", Float16.self) ?? []).map { Int($0) }
@@ -55,10 +61,10 @@ import Testing
             var outputs = try await main.run(inputs: ["x": NDArray(scalars: x, shape: [9])])
             for name in ["m", "m_product", "m_minimum"] {
                 let foundFloat = outputs.elements(name, Float.self)
-#expect(foundFloat == m, "\(name) on \(unit)")
+                #expect(foundFloat == m, "\(name) on \(unit)")
             }
             let foundFloat = outputs.elements("mx", Float.self)
-#expect(foundFloat == [0, 0, 0, 0.06, 0.49, 0.94, 0.99, 0, 0])
+            #expect(foundFloat == [0, 0, 0, 0.06, 0.49, 0.94, 0.99, 0, 0])
         }
     }
 
@@ -72,7 +78,7 @@ import Testing
                 "x": NDArray(scalars: x, shape: [1, 3, 2]), "y": NDArray(scalars: y, shape: [1, 3, 2]),
             ])
             let foundFloat = outputs.elements("d", Float.self)
-#expect(foundFloat == [1, 4, 50, 20, 13, 5, 89, 72, 10], "\(unit)")
+            #expect(foundFloat == [1, 4, 50, 20, 13, 5, 89, 72, 10], "\(unit)")
         }
     }
 
@@ -82,17 +88,17 @@ import Testing
         for (unit, main) in try await Models.mains("uc05_split") {
             var outputs = try await main.run(inputs: ["x": x])
             let foundFloat = outputs.elements("y", Float.self)
-#expect(foundFloat == [2, 3, 4, 5, 6, 7], "\(unit)")
+            #expect(foundFloat == [2, 3, 4, 5, 6, 7], "\(unit)")
         }
         for (unit, main) in try await Models.mains("uc05_slice") {
             var outputs = try await main.run(inputs: ["x": x])
             let shape = try outputs.array("y").shape
-#expect(shape == [2, 0], "\(unit)")
+            #expect(shape == [2, 0], "\(unit)")
         }
         for (unit, main) in try await Models.mains("uc05_concat") {
             var outputs = try await main.run(inputs: ["x": x])
             let foundFloat = outputs.elements("y", Float.self)
-#expect(foundFloat == [1, 2, 3, 4, 5, 6], "\(unit)")
+            #expect(foundFloat == [1, 2, 3, 4, 5, 6], "\(unit)")
         }
     }
 
@@ -118,7 +124,8 @@ import Testing
 
     /// A 64 by 64 matrix of f32 from the tail of an .npy file.
     private func matrix(_ name: String) throws -> [Double] {
-        let data = try Data(contentsOf: Models.folder.appendingPathComponent("usercases/\(name).npy")).suffix(64 * 64 * 4)
+        let data = try Data(contentsOf: Models.folder.appendingPathComponent("usercases/\(name).npy"))
+            .suffix(64 * 64 * 4)
         return data.withUnsafeBytes { bytes in
             (0..<64 * 64).map { Double(bytes.loadUnaligned(fromByteOffset: 4 * $0, as: Float.self)) }
         }
@@ -127,7 +134,9 @@ import Testing
     private func product(_ x: [Double], _ w: [Double]) -> [Double] {
         var y = [Double](repeating: 0, count: x.count)
         for row in 0..<x.count / 64 {
-            for k in 0..<64 { for column in 0..<64 { y[row * 64 + column] += x[row * 64 + k] * w[k * 64 + column] } }
+            for k in 0..<64 {
+                for column in 0..<64 { y[row * 64 + column] += x[row * 64 + k] * w[k * 64 + column] }
+            }
         }
         return y
     }

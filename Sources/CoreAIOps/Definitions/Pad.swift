@@ -30,7 +30,7 @@ let padDefinitions = [
             else { throw KernelError("'padding' must have \(2 * x.rank) entries and a known mode") }
             for axis in 0..<x.rank {
                 let (before, after) = (padding[2 * axis], padding[2 * axis + 1])
-                guard before >= 0, after >= 0, before + after == result.shape[axis] - x.shape[axis] else {
+                guard before >= 0, after >= 0, before <= result.shape[axis], after == result.shape[axis] - x.shape[axis] - before else {
                     throw KernelError("padding \(before), \(after) does not take \(x.shape[axis]) to \(result.shape[axis])")
                 }
             }

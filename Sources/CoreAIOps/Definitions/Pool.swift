@@ -67,6 +67,7 @@ private func pooledType(
         else { throw context.error("kernel, stride and dilation must be \(dimensions) positive numbers each") }
         let size = x.shape[axis + 2]
         let room = size - Dimension(dilations[axis]) * Dimension(kernel[axis] - 1) - 1
+        if room.isUnknown { throw context.error("a window of \(kernel[axis]) with dilation \(dilations[axis]) is too large") }
         if let number = room.constant, number < 0 {
             throw context.error("a window of \(kernel[axis]) with dilation \(dilations[axis]) does not fit size \(size)")
         }

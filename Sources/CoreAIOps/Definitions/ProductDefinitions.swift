@@ -3,4 +3,4 @@ package let reductionDefinitions: [OpDefinition] =
     reduceDefinitions + argmaxDefinitions + softmaxDefinitions + scanDefinitions
 
 /// Matrix products and convolutions.
-package let productDefinitions: [OpDefinition] = matmulDefinitions
+package let productDefinitions: [OpDefinition] = matmulDefinitions + convolutionDefinitions + transposedConvolutionDefinitions
