@@ -17,6 +17,9 @@ enum PointwiseInference {
         let scalars = types.map(\.scalar)
         try check(expression, scalars, context)
         let result = PointwiseProgram.type(of: expression, operands: scalars, result: try context.declaredScalar())
+        if result == .int128 || result == .uint128 {
+            throw context.error("the result is \(result.name); this runtime has no arithmetic on 128 bits")
+        }
         context.resultValues = [values(expression, types, shape, result, context)]
         return [.tensor(TensorType(result, shape))]
     }
@@ -47,8 +50,10 @@ enum PointwiseInference {
         guard scalar.isInteger || scalar == .bool, scalar.bitWidth <= 64 else { return nil }
         let sizes = shape.compactMap(\.constant)
         guard sizes.count == shape.count else { return nil }
-        let count = sizes.reduce(1) { $0.multipliedReportingOverflow(by: $1).partialValue }
-        guard (0...64).contains(count) else { return nil }
+        // No factor beyond 64, so that no product of sizes overflows; a size of 0 leaves nothing to know.
+        guard sizes.allSatisfy({ (1...64).contains($0) }) else { return sizes.contains(0) ? [] : nil }
+        let count = sizes.reduce(1) { min($0 * $1, 65) }
+        guard count <= 64 else { return nil }
         var known: [[Dimension]] = []
         for (index, type) in types.enumerated() {
             guard index < context.operandValues.count, let values = context.operandValues[index] else { return nil }
