@@ -128,10 +128,28 @@ private struct Resolver {
     }
 
     private static func unknown(_ op: Op) -> GraphError {
-        let waiting = ["controlflow.", "dataflow."].contains { op.name.hasPrefix($0) }
-        let what = waiting ? "this runtime does not run control flow and states yet" : "unknown operation"
-        return GraphError(what, op: op, isUnsupported: waiting)
+        let lack = waitingFamilies.first { family in family.prefixes.contains { op.name.hasPrefix($0) } }
+        guard let lack else { return GraphError("unknown operation", op: op) }
+        return GraphError("\(lack.what) not supported by this runtime yet", op: op, isUnsupported: true)
     }
+
+    /// Families of the dialect that the op table does not hold yet, by how their stored names begin.
+    private static let waitingFamilies: [(prefixes: [String], what: String)] = [
+        (["controlflow."], "control flow is"),
+        (
+            ["dataflow.create_token", "dataflow.join_token", "dataflow.read_handle", "dataflow.write_handle"],
+            "functions with states are"
+        ),
+        (
+            [
+                "primitive.blockwise_shift_scale", "primitive.lut_to_dense", "primitive.lut_to_sparse",
+                "primitive.build_sparse", "primitive.sparse_with_bitmask",
+            ], "compressed weights are"
+        ),
+        (["primitive.reduce_v", "primitive.reduce_index_v"], "reductions spelled out as a region are"),
+        (["metal."], "Metal kernels are"),
+        (["execution."], "parts compiled for Apple's units are"),
+    ]
 
     private func check(_ types: [ValueType], of op: Op) throws(GraphError) {
         guard types.count == op.results.count else {
