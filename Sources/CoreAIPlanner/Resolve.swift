@@ -184,7 +184,7 @@ private struct Resolver {
     private func steer(_ op: inout Op, _ signature: Signature, _ context: InferenceContext) {
         for operand in signature.operands where operand.role == .steering && op[attribute: operand.name] == nil {
             guard let index = signature.index(of: operand.name, in: op), index < op.operands.count,
-                let values = known[op.operands[index]]
+                let values = known[op.operands[index]], !values.contains(where: \.isUnknown)
             else { continue }
             op.operands.remove(at: index)
             op[attribute: operand.name] = .dimensions(values)
@@ -195,7 +195,8 @@ private struct Resolver {
     private mutating func replaceByValues(
         _ old: Op, _ op: Op, _ types: [ValueType], _ values: [[Dimension]?]
     ) throws(GraphError) -> Bool {
-        guard !op.isConstant, !values.isEmpty, values.allSatisfy({ $0 != nil }) else { return false }
+        let isKnown = values.allSatisfy { $0?.contains(where: \.isUnknown) == false }
+        guard !op.isConstant, !values.isEmpty, isKnown else { return false }
         for (index, type) in types.enumerated() {
             guard let tensor = type.tensor, tensor.staticShape != nil, let elements = values[index] else { return false }
             let numbers = elements.compactMap(\.constant)

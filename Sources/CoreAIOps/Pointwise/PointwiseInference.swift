@@ -62,10 +62,10 @@ enum PointwiseInference {
         }
         var result: [Dimension] = []
         for index in 0..<count {
-            guard let value = evaluate(expression, known.map { $0[index] }, scalar), fits(value, scalar) else { return nil }
-            result.append(value)
+            let value = evaluate(expression, known.map { $0[index] }, scalar)
+            result.append(value.flatMap { fits($0, scalar) ? $0 : nil } ?? .unknown)
         }
-        return result
+        return result.allSatisfy(\.isUnknown) && !result.isEmpty ? nil : result
     }
 
     private static func broadcast(_ values: [Dimension], _ shape: [Int], to sizes: [Int]) -> [Dimension]? {
@@ -109,7 +109,11 @@ enum PointwiseInference {
             guard let number = value.constant, scalar != .uint64 else { return value }
             return Dimension(IntegerRange(scalar).saturating(number, isUnsigned64: false))
         case .select(let condition, let a, let b):
-            guard let chosen = evaluate(condition, operands, scalar)?.constant else { return nil }
+            guard let chosen = evaluate(condition, operands, scalar)?.constant else {
+                // Where both sides are the same it does not matter which is taken.
+                let (left, right) = (evaluate(a, operands, scalar), evaluate(b, operands, scalar))
+                return left == right ? left : nil
+            }
             return evaluate(chosen != 0 ? a : b, operands, scalar)
         case .unary(.not, let a):
             return evaluate(a, operands, scalar)?.constant.map { $0 == 0 ? 1 : 0 }
