@@ -62,14 +62,17 @@ let package = Package(
         .target(name: "IOSurface", dependencies: ["CoreAIRuntime"], path: "Sources/Shims/IOSurface"),
         .target(name: "CoreGraphics", dependencies: ["CoreAIRuntime"], path: "Sources/Shims/CoreGraphics"),
 
+        // Files of other tools.
+        .target(name: "NumpyFiles", dependencies: ["CoreAIGraph"], swiftSettings: strict),
+
         // Programs.
-        .executableTarget(name: "coreai", dependencies: ["CoreAI", "CoreAIDelegates"], swiftSettings: strict),
+        .executableTarget(name: "coreai", dependencies: ["CoreAI", "CoreAIDelegates", "NumpyFiles"], swiftSettings: strict),
         .executableTarget(
             name: "ReadingText", dependencies: ["CoreAI"], path: "Examples/ReadingText", swiftSettings: strict),
 
         // Tests.
         .target(
-            name: "CoreAITestSupport", dependencies: ["CoreAI", "CoreAIDelegates", "CoreAIPlanner"],
+            name: "CoreAITestSupport", dependencies: ["CoreAI", "CoreAIDelegates", "CoreAIPlanner", "NumpyFiles"],
             path: "Tests/Support", swiftSettings: strict),
         .testTarget(name: "CoreAIGraphTests", dependencies: ["CoreAIGraph"]),
         .testTarget(name: "CoreAIOpsTests", dependencies: ["CoreAIOps"]),
@@ -80,7 +83,7 @@ let package = Package(
             swiftSettings: lifetimes),
         .testTarget(
             name: "ConformanceTests", dependencies: ["CoreAITestSupport", "ReferenceBackend", "OpenBLASBackend"]),
-        .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport"]),
+        .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport", "ReferenceBackend"]),
         .testTarget(name: "AssetFuzz", dependencies: ["CoreAITestSupport"]),
         .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport"]),
         .testTarget(name: "CommandLineTests", dependencies: ["CoreAITestSupport"]),
