@@ -62,11 +62,10 @@ let package = Package(
         .target(name: "IOSurface", dependencies: ["CoreAIRuntime"], path: "Sources/Shims/IOSurface"),
         .target(name: "CoreGraphics", dependencies: ["CoreAIRuntime"], path: "Sources/Shims/CoreGraphics"),
 
-        // Files of other tools.
-        .target(name: "NumpyFiles", dependencies: ["CoreAIGraph"], swiftSettings: strict),
-
         // Programs.
-        .executableTarget(name: "coreai", dependencies: ["CoreAI", "CoreAIDelegates", "NumpyFiles"], swiftSettings: strict),
+        .target(name: "NumpyFiles", dependencies: ["CoreAIGraph"], swiftSettings: strict),
+        .executableTarget(
+            name: "coreai", dependencies: ["CoreAI", "CoreAIDelegates", "NumpyFiles"], swiftSettings: strict),
         .executableTarget(
             name: "ReadingText", dependencies: ["CoreAI"], path: "Examples/ReadingText", swiftSettings: strict),
 

@@ -108,8 +108,8 @@ package final class LoadedModel: Sendable {
     func load(_ name: String) throws -> InferenceFunction? {
         guard let function = function(name) else { return nil }
         do {
-            let devices = try openDevices(Set(function.plan.segments.map(\.backend)))
-            return InferenceFunction(executor: try function.load(on: devices))
+            return InferenceFunction(
+                executor: try function.makeExecutor { [self] (names) throws(BackendError) in try openDevices(names) })
         } catch {
             throw AIModelError(.loadFailed, "function '\(name)': \(error)")
         }

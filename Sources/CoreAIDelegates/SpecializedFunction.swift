@@ -10,6 +10,10 @@ package struct SpecializedFunction: Sendable {
     /// One for each segment.
     let artifacts: [Artifact]
     let weights: [SegmentWeights]
+    /// What it was made from, for plans that a run may ask for later.
+    private let graph: Graph
+    private let library: [String: Graph]
+    private let units: [Planner.Unit]
 
     /// - Throws: `GraphError`, `PlanError`, `BackendError`, `CancellationError`.
     package init(
@@ -17,6 +21,9 @@ package struct SpecializedFunction: Sendable {
         isCancelled: @escaping @Sendable () -> Bool = { false }, clock: inout PhaseClock
     ) throws {
         self.descriptor = descriptor
+        self.graph = graph
+        self.library = library
+        self.units = units
         let canonical = try clock.measure("canonicalize") { try canonicalize(graph, library: library) }
         if isCancelled() { throw CancellationError() }
         plan = try clock.measure("plan") { [canonical] in try Planner(units: units).plan(canonical) }
@@ -34,9 +41,22 @@ package struct SpecializedFunction: Sendable {
         weights = plan.segments.map { SegmentWeights($0.graph) }
     }
 
-    /// Opens devices and loads the segments on them.
-    /// - Parameter devices: by backend name.
-    package func load(on devices: [String: any Device]) throws(BackendError) -> Executor {
+    /// Devices by the names of their backends.
+    package typealias DeviceOpener = @Sendable (Set<String>) throws(BackendError) -> [String: any Device]
+
+    /// Loads the function so that it can run.
+    package func makeExecutor(_ open: @escaping DeviceOpener) throws(BackendError) -> any FunctionExecutor {
+        let general = try load(open)
+        guard !plan.constraints.isEmpty else { return general }
+        return VariantExecutor(graph, general: general) { [self] fixed in
+            var clock = PhaseClock()
+            return try SpecializedFunction(fixed, descriptor: descriptor, library: library, units: units, clock: &clock)
+                .load(open)
+        }
+    }
+
+    private func load(_ open: DeviceOpener) throws(BackendError) -> Executor {
+        let devices = try open(Set(plan.segments.map(\.backend)))
         var executables: [any Executable] = []
         var deviceOfSegment: [any Device] = []
         for (index, segment) in plan.segments.enumerated() {

@@ -38,7 +38,8 @@ public struct OpDefinition: Sendable {
 /// How an op may be computed.
 public enum OpForm: Sendable {
     /// Element by element over operands of one shape, or (for `broadcasts` in the signature) broadcast to one shape.
-    case pointwise(ScalarExpression)
+    /// The expression may depend on the op's attributes (the mode of `gelu`).
+    case pointwise(@Sendable (Op) -> ScalarExpression)
     /// A fold along axes.
     case reduction(Reduction)
     /// The result has the operand's elements in the same row-major order; only the shape differs.

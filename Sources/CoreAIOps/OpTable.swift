@@ -1,7 +1,7 @@
 /// All operations, by stored name.
 public enum OpTable {
     /// Every definition, grouped by family, in the order of the documentation.
-    public static let definitions: [OpDefinition] = [movementDefinitions].flatMap { $0 }
+    public static let definitions: [OpDefinition] = [pointwiseDefinitions, reductionDefinitions, productDefinitions, movementDefinitions].flatMap { $0 }
 
     private static let byName: [String: OpDefinition] = {
         var table: [String: OpDefinition] = [:]

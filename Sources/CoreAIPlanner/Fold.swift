@@ -21,7 +21,7 @@ func evaluate(
 }
 
 /// A tensor in memory of its own.
-private struct OwnedHostTensor {
+struct OwnedHostTensor {
     let tensor: HostTensor
     let bytes: Bytes
 

@@ -76,7 +76,9 @@ private struct Resolver {
             operandValues: copy.operands.map { known[$0] }, declaredTypes: op.results.map { source[$0].type },
             nextSymbol: result.symbolCount)
         try definition.signature.check(copy, context.operandTypes, regions: op.regions)
-        let types = try definition.inferTypes(&context)
+        let small = smallConstants(copy.operands)
+        context.operandTensors = small.map { $0?.tensor }
+        let types = try withExtendedLifetime(small) { () throws(GraphError) in try definition.inferTypes(&context) }
         try check(types, of: op)
         result.symbolCount += context.freshSymbols.count
         symbolBounds.merge(context.symbolBounds) { first, _ in first }
@@ -104,6 +106,16 @@ private struct Resolver {
         result.ops.append(copy)
     }
 
+    /// Constant operands few of whose elements may decide a size (the bounds of a range).
+    private func smallConstants(_ operands: [ValueID]) -> [OwnedHostTensor?] {
+        operands.map { operand in
+            guard let constant = constants[operand], let type = result[operand].type.tensor,
+                let count = type.elementCount.constant, count <= knownValueLimit
+            else { return nil }
+            return OwnedHostTensor(type, constant)
+        }
+    }
+
     private func operands(of op: Op) throws(GraphError) -> [ValueID] {
         var operands: [ValueID] = []
         for operand in op.operands {
@@ -116,10 +128,28 @@ private struct Resolver {
     }
 
     private static func unknown(_ op: Op) -> GraphError {
-        let waiting = ["controlflow.", "dataflow."].contains { op.name.hasPrefix($0) }
-        let what = waiting ? "this runtime does not run control flow and states yet" : "unknown operation"
-        return GraphError(what, op: op, isUnsupported: waiting)
+        let lack = waitingFamilies.first { family in family.prefixes.contains { op.name.hasPrefix($0) } }
+        guard let lack else { return GraphError("unknown operation", op: op) }
+        return GraphError("\(lack.what) not supported by this runtime yet", op: op, isUnsupported: true)
     }
+
+    /// Families of the dialect that the op table does not hold yet, by how their stored names begin.
+    private static let waitingFamilies: [(prefixes: [String], what: String)] = [
+        (["controlflow."], "control flow is"),
+        (
+            ["dataflow.create_token", "dataflow.join_token", "dataflow.read_handle", "dataflow.write_handle"],
+            "functions with states are"
+        ),
+        (
+            [
+                "primitive.blockwise_shift_scale", "primitive.lut_to_dense", "primitive.lut_to_sparse",
+                "primitive.build_sparse", "primitive.sparse_with_bitmask",
+            ], "compressed weights are"
+        ),
+        (["primitive.reduce_v", "primitive.reduce_index_v"], "reductions spelled out as a region are"),
+        (["metal."], "Metal kernels are"),
+        (["execution."], "parts compiled for Apple's units are"),
+    ]
 
     private func check(_ types: [ValueType], of op: Op) throws(GraphError) {
         guard types.count == op.results.count else {
@@ -154,7 +184,7 @@ private struct Resolver {
     private func steer(_ op: inout Op, _ signature: Signature, _ context: InferenceContext) {
         for operand in signature.operands where operand.role == .steering && op[attribute: operand.name] == nil {
             guard let index = signature.index(of: operand.name, in: op), index < op.operands.count,
-                let values = known[op.operands[index]]
+                let values = known[op.operands[index]], !values.contains(where: \.isUnknown)
             else { continue }
             op.operands.remove(at: index)
             op[attribute: operand.name] = .dimensions(values)
@@ -165,7 +195,8 @@ private struct Resolver {
     private mutating func replaceByValues(
         _ old: Op, _ op: Op, _ types: [ValueType], _ values: [[Dimension]?]
     ) throws(GraphError) -> Bool {
-        guard !op.isConstant, !values.isEmpty, values.allSatisfy({ $0 != nil }) else { return false }
+        let isKnown = values.allSatisfy { $0?.contains(where: \.isUnknown) == false }
+        guard !op.isConstant, !values.isEmpty, isKnown else { return false }
         for (index, type) in types.enumerated() {
             guard let tensor = type.tensor, tensor.staticShape != nil, let elements = values[index] else { return false }
             let numbers = elements.compactMap(\.constant)

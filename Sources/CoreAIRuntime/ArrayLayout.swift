@@ -9,7 +9,8 @@ package struct ArrayLayout: Hashable, Sendable {
     package let strides: [Int]
     package let interleave: NDArray.InterleaveLayout?
 
-    /// - Parameter strides: in elements, block strides for the interleaved dimension; empty means the default of `shape`.
+    /// - Parameter strides: in elements, block strides for the interleaved dimension; empty means the default of
+    ///   `shape`.
     package init(
         _ scalar: ScalarType, shape: [Int], strides: [Int] = [], interleave: NDArray.InterleaveLayout? = nil
     ) {
@@ -17,10 +18,12 @@ package struct ArrayLayout: Hashable, Sendable {
         if let interleave {
             demand(
                 shape.indices.contains(interleave.dimension) && interleave.factor > 0,
-                "NDArray: interleaving dimension \(interleave.dimension) by \(interleave.factor) does not fit shape \(shape)")
+                "NDArray: interleaving dimension \(interleave.dimension) by \(interleave.factor) does not fit shape \(shape)"
+            )
             demand(!scalar.isSubByte, "NDArray: an interleaved array of \(scalar.name) is not supported")
         }
-        let strides = strides.isEmpty
+        let strides =
+            strides.isEmpty
             ? Self.defaultStrides(scalar, shape: shape, interleave: interleave) : strides
         demand(
             strides.count == shape.count, "NDArray: \(strides.count) strides \(strides) for shape \(shape)")
@@ -122,7 +125,8 @@ package struct ArrayLayout: Hashable, Sendable {
         return offset
     }
 
-    /// The layout of the elements in `ranges` (missing trailing ones mean all) and how far the first one lies, in elements.
+    /// The layout of the elements in `ranges` (missing trailing ones mean all) and how far the first one lies, in
+    /// elements.
     package func slice(_ ranges: [Range<Int>], of scalar: ScalarType) -> (layout: ArrayLayout, offset: Int) {
         demand(ranges.count <= rank, "NDArray: \(ranges.count) ranges for a slice of rank \(rank)")
         var sizes = shape
@@ -135,7 +139,8 @@ package struct ArrayLayout: Hashable, Sendable {
                 demand(
                     range.lowerBound % interleave.factor == 0
                         && (range.upperBound % interleave.factor == 0 || range.upperBound == shape[axis]),
-                    "NDArray: slice \(range) of interleaved dimension \(axis) must begin and end on a multiple of \(interleave.factor)")
+                    "NDArray: slice \(range) of interleaved dimension \(axis) must begin and end on a multiple of \(interleave.factor)"
+                )
             }
             sizes[axis] = range.count
             starts[axis] = range.lowerBound

@@ -11,8 +11,8 @@ package final class ArrayMemory: @unchecked Sendable {
     private let release: (@Sendable (UnsafeMutableRawPointer, Int) -> Void)?
     private let isMapped: Bool
     #if DEBUG
-    /// What a run writes to at present.
-    private let held = Mutex<[Range<UInt>]>([])
+        /// What a run writes to at present.
+        private let held = Mutex<[Range<UInt>]>([])
     #endif
 
     /// - Parameter zeroed: false for memory that is written as a whole before anyone reads it.
@@ -63,29 +63,29 @@ extension ArrayMemory {
     /// Traps if a run writes to this memory.
     func checkMutable() {
         #if DEBUG
-        held.withLock {
-            demand(
-                $0.isEmpty, "NDArray: mutable access to an array while a run holds it as a state or output view")
-        }
+            held.withLock {
+                demand(
+                    $0.isEmpty, "NDArray: mutable access to an array while a run holds it as a state or output view")
+            }
         #endif
     }
 
     func hold(_ range: Range<UInt>) {
         #if DEBUG
-        held.withLock {
-            demand(
-                !$0.contains { $0.overlaps(range) },
-                "NDArray: two runs at the same time write to one array as a state or output view")
-            $0.append(range)
-        }
+            held.withLock {
+                demand(
+                    !$0.contains { $0.overlaps(range) },
+                    "NDArray: two runs at the same time write to one array as a state or output view")
+                $0.append(range)
+            }
         #endif
     }
 
     func letGo(_ range: Range<UInt>) {
         #if DEBUG
-        held.withLock { ranges in
-            if let index = ranges.firstIndex(of: range) { ranges.remove(at: index) }
-        }
+            held.withLock { ranges in
+                if let index = ranges.firstIndex(of: range) { ranges.remove(at: index) }
+            }
         #endif
     }
 }

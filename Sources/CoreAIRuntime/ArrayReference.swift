@@ -28,7 +28,8 @@ package struct ArrayReference: @unchecked Sendable {
         let needed = layout.byteCount(scalarType)
         demand(
             byteOffset >= 0 && byteOffset <= byteCount && needed <= byteCount - byteOffset,
-            "NDArray: \(scalarType.name) \(shape) with strides \(layout.strides) at byte \(byteOffset) takes \(needed) bytes, the memory has \(byteCount)")
+            "NDArray: \(scalarType.name) \(shape) with strides \(layout.strides) at byte \(byteOffset) takes \(needed) bytes, the memory has \(byteCount)"
+        )
         self.init((bytes ?? Self.nowhere) + (bytes == nil ? 0 : byteOffset), scalarType, layout, owner: owner)
     }
 
@@ -56,7 +57,8 @@ package struct ArrayReference: @unchecked Sendable {
         demand(
             !scalarType.isSubByte && MemoryLayout<T>.size == scalarType.byteStride
                 && MemoryLayout<T>.stride == scalarType.byteStride,
-            "NDArray: a view as \(T.self) (\(MemoryLayout<T>.size) bytes) of an array of \(scalarType.name) (\(scalarType.bitWidth) bits each); use a type of the same size, or rawView()")
+            "NDArray: a view as \(T.self) (\(MemoryLayout<T>.size) bytes) of an array of \(scalarType.name) (\(scalarType.bitWidth) bits each); use a type of the same size, or rawView()"
+        )
     }
 }
 

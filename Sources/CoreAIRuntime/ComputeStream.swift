@@ -28,8 +28,9 @@ public final class ComputeStream {
 extension InferenceFunction {
     /// Queues a run and returns its outputs as values that come to exist when it is done.
     ///
-    /// The run starts when the work before it on `stream`, the values it takes, and earlier work on its states and output views
-    /// are done. If one of those values failed, it fails with the same error, and so do its outputs and mutable values.
+    /// The run starts when the work before it on `stream`, the values it takes, and earlier work on its states and
+    /// output views are done. If one of those values failed, it fails with the same error, and so do its outputs and
+    /// mutable values.
     /// - Returns: the outputs that have no view.
     /// - Throws: `RunError` for arguments that do not fit as far as they are known; for the rest the values throw.
     public func encode(

@@ -54,7 +54,8 @@ public struct NDArrayDescriptor: Sendable, Equatable {
     public var rank: Int { shape.count }
     public var hasDynamicShape: Bool { shape.contains(-1) }
 
-    /// The descriptor with `newShape`, which has the same rank and differs only where this shape is -1. Traps otherwise.
+    /// The descriptor with `newShape`, which has the same rank and differs only where this shape is -1. Traps
+    /// otherwise.
     public func resolvingDynamicDimensions(_ newShape: [Int]) -> NDArrayDescriptor {
         demand(
             newShape.count == rank,
@@ -62,7 +63,8 @@ public struct NDArrayDescriptor: Sendable, Equatable {
         for (axis, (old, new)) in zip(shape, newShape).enumerated() {
             demand(
                 new >= 0 && (old == -1 || old == new),
-                "NDArrayDescriptor: shape at dimension \(axis) (\(new)) is not a valid substitution for \(old) in \(shape)")
+                "NDArrayDescriptor: shape at dimension \(axis) (\(new)) is not a valid substitution for \(old) in \(shape)"
+            )
         }
         return NDArrayDescriptor(
             scalarType: scalarType, shape: newShape, interleaveLayout: interleaveLayout,
@@ -87,7 +89,8 @@ public struct NDArrayDescriptor: Sendable, Equatable {
     private func checkStatic(_ property: String) {
         demand(
             !hasDynamicShape,
-            "NDArrayDescriptor: \(property) of \(self), whose shape is dynamic; use resolvingDynamicDimensions(_:) first")
+            "NDArrayDescriptor: \(property) of \(self), whose shape is dynamic; use resolvingDynamicDimensions(_:) first"
+        )
     }
 }
 

@@ -114,30 +114,30 @@ extension InferenceFunctionDescriptor {
 /// looked at: the elements of others may interleave without touching.
 private struct Hold {
     #if DEBUG
-    private var held: [(memory: ArrayMemory, range: Range<UInt>)] = []
+        private var held: [(memory: ArrayMemory, range: Range<UInt>)] = []
 
-    init(_ arguments: RunArguments) {
-        let written = (arguments.states + arguments.outputs.compactMap(\.self)).filter(\.isExact)
-        let ranges = written.map(\.addresses)
-        for (i, range) in ranges.enumerated() {
-            demand(
-                !ranges[..<i].contains { $0.overlaps(range) }
-                    && !arguments.inputs.contains { $0.isExact && $0.addresses.overlaps(range) },
-                "InferenceFunction: a state or output view overlaps another argument of the same run")
+        init(_ arguments: RunArguments) {
+            let written = (arguments.states + arguments.outputs.compactMap(\.self)).filter(\.isExact)
+            let ranges = written.map(\.addresses)
+            for (i, range) in ranges.enumerated() {
+                demand(
+                    !ranges[..<i].contains { $0.overlaps(range) }
+                        && !arguments.inputs.contains { $0.isExact && $0.addresses.overlaps(range) },
+                    "InferenceFunction: a state or output view overlaps another argument of the same run")
+            }
+            for (reference, range) in zip(written, ranges) {
+                guard let memory = reference.memory else { continue }
+                memory.hold(range)
+                held.append((memory, range))
+            }
         }
-        for (reference, range) in zip(written, ranges) {
-            guard let memory = reference.memory else { continue }
-            memory.hold(range)
-            held.append((memory, range))
-        }
-    }
 
-    func end() {
-        for (memory, range) in held { memory.letGo(range) }
-    }
+        func end() {
+            for (memory, range) in held { memory.letGo(range) }
+        }
     #else
-    init(_ arguments: RunArguments) {}
-    func end() {}
+        init(_ arguments: RunArguments) {}
+        func end() {}
     #endif
 }
 

@@ -12,14 +12,15 @@ public struct InferenceFunction: Sendable {
 
     /// Computes the outputs.
     ///
-    /// Every input and every state is required, an output view is optional; arrays may have any strides. States are updated in
-    /// place. After an error during the computation, states and output views hold anything; arguments are checked before.
+    /// Every input and every state is required, an output view is optional; arrays may have any strides. States are
+    /// updated in place. After an error during the computation, states and output views hold anything; arguments are
+    /// checked before.
     /// - Parameters:
     ///   - inputs: arrays by name, of the descriptor's scalar types and shapes, where -1 accepts any size.
     ///   - states: as `inputs`, for `descriptor.stateNames`.
     ///   - outputViews: where to write outputs; those are left out of the result.
-    /// - Throws: `RunError` for arguments that do not fit, `CancellationError` when the task is cancelled, or what made the
-    ///   computation fail.
+    /// - Throws: `RunError` for arguments that do not fit, `CancellationError` when the task is cancelled, or what made
+    ///   the computation fail.
     nonisolated(nonsending) public func run(
         inputs: [String: NDArray], states: consuming MutableViews = MutableViews(),
         outputViews: consuming MutableViews = MutableViews()

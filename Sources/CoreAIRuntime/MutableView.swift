@@ -37,7 +37,8 @@ extension NDArray {
             set { reference.element(at: index).storeBytes(of: newValue, as: Element.self) }
         }
 
-        /// Writes in row-major order whatever the strides. The sequence may be shorter than the view; a longer one traps.
+        /// Writes in row-major order whatever the strides. The sequence may be shorter than the view; a longer one
+        /// traps.
         @_lifetime(self: copy self)
         public mutating func copyElements(from sequence: some Sequence<Element>) {
             var iterator = sequence.makeIterator()
@@ -55,7 +56,8 @@ extension NDArray {
                 "NDArray: more elements to copy than shape \(reference.layout.shape) holds")
         }
 
-        /// Writes in row-major order whatever the strides. The collection may be shorter than the view; a longer one traps.
+        /// Writes in row-major order whatever the strides. The collection may be shorter than the view; a longer one
+        /// traps.
         @_lifetime(self: copy self)
         public mutating func copyElements(fromContentsOf collection: some Collection<Element>) {
             let count = collection.count

@@ -3,8 +3,8 @@ import Glibc
 
 /// An array of any rank with a scalar type known at run time: a value with copy-on-write storage.
 ///
-/// Strides count elements; byte offsets count bytes. New arrays are filled with zeros. An empty shape is one scalar, and a
-/// size of 0 an array without elements.
+/// Strides count elements; byte offsets count bytes. New arrays are filled with zeros. An empty shape is one scalar,
+/// and a size of 0 an array without elements.
 public struct NDArray: @unchecked Sendable {
     public typealias ScalarType = CoreAIGraph.ScalarType
 
@@ -78,11 +78,12 @@ public struct NDArray: @unchecked Sendable {
         var (rest, count) = elements.update(from: scalars)
         demand(
             count == expected && rest.next() == nil,
-            "NDArray: \(count == expected ? "more than \(expected)" : "\(count)") scalars for shape \(shape), which takes \(expected)")
+            "NDArray: \(count == expected ? "more than \(expected)" : "\(count)") scalars for shape \(shape), which takes \(expected)"
+        )
     }
 
-    /// An array over the caller's memory, without a copy. A mutation copies unless the array is uniquely held, like that of
-    /// any other array.
+    /// An array over the caller's memory, without a copy. A mutation copies unless the array is uniquely held, like
+    /// that of any other array.
     /// - Parameter deallocator: called once, when neither the array nor a copy nor a view refers to the memory.
     package init(
         unsafeBytesNoCopy bytes: UnsafeMutableRawBufferPointer, scalarType: ScalarType, shape: [Int],
@@ -92,7 +93,8 @@ public struct NDArray: @unchecked Sendable {
         let layout = ArrayLayout(scalarType, shape: shape, strides: strides, interleave: interleaveLayout)
         demand(
             layout.byteCount(scalarType) <= bytes.count,
-            "NDArray: \(scalarType.name) \(shape) takes \(layout.byteCount(scalarType)) bytes, the memory has \(bytes.count)")
+            "NDArray: \(scalarType.name) \(shape) takes \(layout.byteCount(scalarType)) bytes, the memory has \(bytes.count)"
+        )
         box = Box(scalarType, layout, ArrayMemory(bytes, release: deallocator))
     }
 
@@ -103,8 +105,8 @@ public struct NDArray: @unchecked Sendable {
 
     /// Interleaving of one dimension: `factor` neighbours along it lie side by side.
     ///
-    /// The element at index i lies `(i[d] / factor) * strides[d] + i[d] % factor` plus the other `i[k] * strides[k]` from the
-    /// first one.
+    /// The element at index i lies `(i[d] / factor) * strides[d] + i[d] % factor` plus the other `i[k] * strides[k]`
+    /// from the first one.
     public struct InterleaveLayout: Sendable, Equatable, Hashable {
         public var dimension: Int { _dimension }
         public var factor: Int { _factor }

@@ -15,7 +15,8 @@ extension ArrayReference {
             outer -= 1
             covered *= layout.shape[outer]
         }
-        let shape = layout.shape, strides = layout.strides
+        let shape = layout.shape
+        let strides = layout.strides
         if layout.interleave == nil {
             var index = [Int](repeating: 0, count: outer)
             var offset = 0

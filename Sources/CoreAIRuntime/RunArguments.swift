@@ -47,8 +47,9 @@ extension InferenceFunctionDescriptor {
     private func check(
         _ given: [String: ArgumentType], against entries: [Entry], role: String, isComplete: Bool
     ) throws {
-        let known = Set(entries.map(\.name))
-        if let unknown = given.keys.filter({ !known.contains($0) }).min() {
+        if entries.count(where: { given[$0.name] != nil }) < given.count,
+            let unknown = given.keys.filter({ name in !entries.contains { $0.name == name } }).min()
+        {
             throw RunError.unknown(unknown, accepted: entries.map(\.name), function: name, role: role)
         }
         for (argument, expected) in entries {

@@ -76,7 +76,8 @@ extension RunError {
 
     /// The insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
     private static func distance(from a: String, to b: String) -> Int {
-        let a = Array(a.lowercased()), b = Array(b.lowercased())
+        let a = Array(a.lowercased())
+        let b = Array(b.lowercased())
         var rows = [Array(0...b.count)]
         for i in a.indices {
             var row = [i + 1]

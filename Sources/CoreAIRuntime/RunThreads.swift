@@ -52,10 +52,12 @@ final class RunThreads: @unchecked Sendable {
         pthread_attr_setstacksize(&attributes, 8 << 20)
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
         let threads = Unmanaged.passRetained(self)
-        let status = pthread_create(&thread, &attributes, { context in
-            guard let context else { return nil }
-            Unmanaged<RunThreads>.fromOpaque(context).takeRetainedValue().work()
-        }, threads.toOpaque())
+        let status = pthread_create(
+            &thread, &attributes,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<RunThreads>.fromOpaque(context).takeRetainedValue().work()
+            }, threads.toOpaque())
         if status != 0 { threads.release() }
         return status == 0
     }

@@ -8,7 +8,8 @@ extension NDArray {
         return View(reference)
     }
 
-    /// The elements to write as `T`, whose size must be the scalar type's; traps otherwise. Copies a shared array first.
+    /// The elements to write as `T`, whose size must be the scalar type's; traps otherwise. Copies a shared array
+    /// first.
     @_lifetime(immortal)
     public mutating func mutableView<T>(as type: T.Type = T.self) -> MutableView<T> where T: BitwiseCopyable {
         box.scalarTypeCheck(T.self)

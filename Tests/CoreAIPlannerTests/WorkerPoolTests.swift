@@ -14,19 +14,25 @@ import Testing
 
     @Test func callersFromManyTasksShareThePool() async {
         let pool = WorkerPool(width: 3)
-        let sum = Atomic(0)
+        let counter = Counter()
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<16 {
-                group.addTask { for _ in 0..<50 { pool.parallel(10) { sum.wrappingAdd($0, ordering: .relaxed) } } }
+                group.addTask { for _ in 0..<50 { pool.parallel(10) { counter.add($0) } } }
             }
         }
-        #expect(sum.load(ordering: .relaxed) == 16 * 50 * 45)
+        #expect(counter.value == 16 * 50 * 45)
     }
 
     @Test func aCallFromInsideTheWorkEnds() {
         let pool = WorkerPool(width: 2)
-        let sum = Atomic(0)
-        pool.parallel(4) { _ in pool.parallel(4) { _ in sum.wrappingAdd(1, ordering: .relaxed) } }
-        #expect(sum.load(ordering: .relaxed) == 16)
+        let counter = Counter()
+        pool.parallel(4) { _ in pool.parallel(4) { _ in counter.add(1) } }
+        #expect(counter.value == 16)
     }
+}
+
+private final class Counter: Sendable {
+    private let sum = Mutex(0)
+    func add(_ number: Int) { sum.withLock { $0 += number } }
+    var value: Int { sum.withLock { $0 } }
 }

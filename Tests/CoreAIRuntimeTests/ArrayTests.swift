@@ -113,6 +113,19 @@ import Testing
         #expect(makeView() == [1, 2, 3])
     }
 
+    @Test func spanStaysValidToTheEndOfItsArraysScope() {
+        func makeSum() -> Float {
+            let array = NDArray(scalars: [1, 2, 3] as [Float], shape: [3])
+            guard let elements = array.view(as: Float.self).contiguousElements else { return 0 }
+            // Takes over the memory, should the array be gone by now.
+            let others = (0..<16).map { _ in floats([-1, -1, -1]) }
+            var sum: Float = 0
+            for i in elements.indices { sum += elements[i] }
+            return sum + Float(others.count)
+        }
+        #expect(makeSum() == 22)
+    }
+
     @Test func foreignMemoryIsUsedAndReleasedOnce() {
         final class Count: @unchecked Sendable { var value = 0 }
         let count = Count()

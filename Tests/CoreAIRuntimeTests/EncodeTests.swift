@@ -98,18 +98,22 @@ import Testing
         }
         let type = array(.float32, [-1, -1])
         let identity = InferenceFunction(
-            executor: FakeExecutor(InferenceFunctionDescriptor(name: "f", inputs: [("x", type)], outputs: [("y", type)])) {
+            executor: FakeExecutor(
+                InferenceFunctionDescriptor(name: "f", inputs: [("x", type)], outputs: [("y", type)])
+            ) {
                 _ = try $0.output(0, [1, 4])
             })
         let fixed = InferenceFunction(
             executor: FakeExecutor(
-                InferenceFunctionDescriptor(name: "g", inputs: [("x", array(.float32, [1, 3]))], outputs: [])) { _ in })
+                InferenceFunctionDescriptor(name: "g", inputs: [("x", array(.float32, [1, 3]))], outputs: [])
+            ) { _ in })
         let pending = try #require(try identity.encode(inputs: ["x": a], to: stream)["y"])
         // Its size is not known yet; its scalar type and rank are.
         _ = try fixed.encode(inputs: ["x": pending], to: stream)
         let narrow = InferenceFunction(
             executor: FakeExecutor(
-                InferenceFunctionDescriptor(name: "h", inputs: [("x", array(.float16, [1, -1]))], outputs: [])) { _ in })
+                InferenceFunctionDescriptor(name: "h", inputs: [("x", array(.float16, [1, -1]))], outputs: [])
+            ) { _ in })
         #expect(throws: RunError.self) { _ = try narrow.encode(inputs: ["x": pending], to: stream) }
         await stream.currentWorkCompleted()
     }

@@ -50,7 +50,8 @@ func makeAdder() -> FakeExecutor {
     return FakeExecutor(
         InferenceFunctionDescriptor(name: "add", inputs: [("a", type), ("b", type)], outputs: [("y", type)])
     ) { call in
-        let a = call.inputs[0], b = call.inputs[1]
+        let a = call.inputs[0]
+        let b = call.inputs[1]
         guard a.shape == b.shape else {
             throw RunError(
                 .sizesDisagree, function: "add", role: "input", argument: "b", expected: "\(a.shape) like 'a'",
@@ -76,4 +77,6 @@ func makeAccumulator() -> FakeExecutor {
     }
 }
 
-func floats(_ values: [Float], _ shape: [Int]? = nil) -> NDArray { NDArray(scalars: values, shape: shape ?? [values.count]) }
+func floats(_ values: [Float], _ shape: [Int]? = nil) -> NDArray {
+    NDArray(scalars: values, shape: shape ?? [values.count])
+}

@@ -116,7 +116,8 @@ import Testing
         let descriptor = ImageDescriptor(height: 4, width: 8, pixelFormatType: kCVPixelFormatType_32BGRA)
         let other = InferenceFunction(
             executor: FakeExecutor(
-                InferenceFunctionDescriptor(name: "see", inputs: [("image", .image(descriptor))], outputs: [])) { _ in })
+                InferenceFunctionDescriptor(name: "see", inputs: [("image", .image(descriptor))], outputs: [])
+            ) { _ in })
         var pictures = InferenceFunction.Inputs()
         pictures.insert(CVReadOnlyPixelBuffer(image), for: "image")
         do {

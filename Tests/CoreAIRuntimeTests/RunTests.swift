@@ -123,9 +123,11 @@ import Testing
         let width = scalarType.bitWidth
         let function = InferenceFunction(
             executor: FakeExecutor(
-                InferenceFunctionDescriptor(name: "f", inputs: [("x", type)], states: [("s", type)], outputs: [("y", type)])
+                InferenceFunctionDescriptor(
+                    name: "f", inputs: [("x", type)], states: [("s", type)], outputs: [("y", type)])
             ) { call in
-                let x = call.inputs[0].pointer(as: UInt8.self), s = call.states[0].pointer(as: UInt8.self)
+                let x = call.inputs[0].pointer(as: UInt8.self)
+                let s = call.states[0].pointer(as: UInt8.self)
                 let y = try call.output(0, [2, 5]).pointer(as: UInt8.self)
                 for i in 0..<10 {
                     let expected = i & (1 << width - 1)
@@ -151,7 +153,9 @@ import Testing
         #expect(outputs.remove("y")!.ndArray!.shape == [0, 3])
         let type = array(.float32, [])
         let double = InferenceFunction(
-            executor: FakeExecutor(InferenceFunctionDescriptor(name: "f", inputs: [("x", type)], outputs: [("y", type)])) {
+            executor: FakeExecutor(
+                InferenceFunctionDescriptor(name: "f", inputs: [("x", type)], outputs: [("y", type)])
+            ) {
                 try $0.output(0, []).floats[0] = $0.inputs[0].floats[0] * 2
             })
         var scalar = try await double.run(inputs: ["x": floats([4], [])])
@@ -252,26 +256,26 @@ import Testing
     }
 
     #if DEBUG
-    @Test func mutableAccessDuringARunTraps() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let type = array(.float32, [1])
-            let (started, start) = AsyncStream.makeStream(of: Void.self)
-            let function = InferenceFunction(
-                executor: FakeExecutor(
-                    InferenceFunctionDescriptor(name: "f", inputs: [], states: [("s", type)], outputs: [])
-                ) { call in
-                    start.yield()
-                    while !call.isCancelled() {}
-                })
-            let state = StateBox()
-            let task = Task { try await state.run(function) }
-            for await _ in started { break }
-            _ = state.array.mutableRawView().scalarType
-            task.cancel()
+        @Test func mutableAccessDuringARunTraps() async {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let type = array(.float32, [1])
+                let (started, start) = AsyncStream.makeStream(of: Void.self)
+                let function = InferenceFunction(
+                    executor: FakeExecutor(
+                        InferenceFunctionDescriptor(name: "f", inputs: [], states: [("s", type)], outputs: [])
+                    ) { call in
+                        start.yield()
+                        while !call.isCancelled() {}
+                    })
+                let state = StateBox()
+                let task = Task { try await state.run(function) }
+                for await _ in started { break }
+                _ = state.array.mutableRawView().scalarType
+                task.cancel()
+            }
+            let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            #expect(text.contains("while a run holds it"))
         }
-        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("while a run holds it"))
-    }
     #endif
 }
 

@@ -20,7 +20,11 @@ import os
         signposter.endInterval("load", state)
         #expect(signposter.withIntervalSignpost("run") { 3 } == 3)
         let count = OSAllocatedUnfairLock(initialState: 0)
-        #expect(count.withLock { $0 += 1; return $0 } == 1)
+        #expect(
+            count.withLock {
+                $0 += 1
+                return $0
+            } == 1)
     }
 
     @Test func pixelBuffersHavePaddedRows() throws {
@@ -29,6 +33,7 @@ import os
         buffer.baseAddress.storeBytes(of: 7, toByteOffset: buffer.bytesPerRow, as: UInt8.self)
         let read = CVReadOnlyPixelBuffer(buffer)
         #expect(read.baseAddress.load(fromByteOffset: buffer.bytesPerRow, as: UInt8.self) == 7)
-        #expect(CVMutablePixelBuffer(width: 0, height: 2, pixelFormatType: kCVPixelFormatType_32BGRA) == nil ? true : false)
+        #expect(
+            CVMutablePixelBuffer(width: 0, height: 2, pixelFormatType: kCVPixelFormatType_32BGRA) == nil ? true : false)
     }
 }

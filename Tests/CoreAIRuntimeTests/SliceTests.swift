@@ -1,7 +1,7 @@
 import CoreAIRuntime
+import Foundation
 import IOSurface
 import Metal
-import Foundation
 import Testing
 
 @Suite struct SliceTests {

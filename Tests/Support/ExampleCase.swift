@@ -1,5 +1,4 @@
-package import CoreAIBackend
-package import CoreAIGraph
+import CoreAIGraph
 package import CoreAIOps
 
 /// One example of the op table, run as a graph of one op on given backends.

@@ -1,8 +1,8 @@
 package import CoreAIBackend
-package import CoreAIDelegates
+import CoreAIDelegates
 package import CoreAIGraph
 package import CoreAIOps
-package import CoreAIPlanner
+import CoreAIPlanner
 import CoreAIRuntime
 
 /// A dense tensor that owns its memory, in the form kernels compute on.
@@ -45,7 +45,7 @@ package struct TestUnits: Sendable {
         var clock = PhaseClock()
         let function = try SpecializedFunction(
             graph, descriptor: InferenceFunctionDescriptor(graph), library: [:], units: units, clock: &clock)
-        let executor = try function.load(on: devices)
+        let executor = try function.makeExecutor { [devices] (_) throws(BackendError) in devices }
         var outputs = [TestTensor?](repeating: nil, count: graph.outputs.count)
         try executor.run(
             inputs: inputs.map(\.host), states: [],

@@ -1,6 +1,6 @@
 // Lines as client code has them, compiled without any experimental feature.
 
-import CoreAIRuntime
+import CoreAI
 import Testing
 
 /// A language model's loop with its caches stored in a class.
@@ -27,8 +27,11 @@ final class ClientEngine {
         var states = InferenceFunction.MutableViews()
         states.insert(&keys, for: function.descriptor.stateNames[0])
         states.insert(&values, for: function.descriptor.stateNames[1])
-        var outputs = try await function.run(inputs: [function.descriptor.inputNames[0]: ids], states: states)
-        guard let logits = outputs.remove(function.descriptor.outputNames[0])?.ndArray else { return [] }
+        var outputs = try await function.run(
+            inputs: [function.descriptor.inputNames[0]: ids], states: states)
+        guard let logits = outputs.remove(function.descriptor.outputNames[0])?.ndArray else {
+            return []
+        }
         return logits.floats
     }
 
@@ -59,7 +62,8 @@ actor ClientPipeline {
     init(_ function: InferenceFunction) { self.function = function }
 
     func run(_ array: NDArray) async throws -> NDArray? {
-        let outputs = try function.encode(inputs: ["x": InferenceFunction.AsyncValue(array)], to: stream)
+        let outputs = try function.encode(
+            inputs: ["x": InferenceFunction.AsyncValue(array)], to: stream)
         await stream.currentWorkCompleted()
         return try await outputs["y"]?.ndArray
     }

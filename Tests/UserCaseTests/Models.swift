@@ -3,7 +3,8 @@ import Foundation
 
 /// The models of the user cases. `author.py` beside them says what they compute.
 enum Models {
-    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent()
         .appendingPathComponent("Fixtures")
 
     static func url(_ name: String) -> URL {
@@ -22,7 +23,9 @@ enum Models {
         var functions: [(String, InferenceFunction)] = []
         for (unit, options) in everyUnit {
             let model = try await AIModel(contentsOf: url(name), options: options)
-            guard let function = try model.loadFunction(named: "main") else { throw MissingFunction(name: name) }
+            guard let function = try model.loadFunction(named: "main") else {
+                throw MissingFunction(name: name)
+            }
             functions.append((unit, function))
         }
         return functions
@@ -32,11 +35,26 @@ enum Models {
 
     /// A copy of an asset that a test may damage, removed with its folder by the caller.
     static func scratchCopy(of name: String) throws -> URL {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coreai-\(UUID().uuidString)")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "coreai-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let copy = folder.appendingPathComponent(name + ".aimodel")
         try FileManager.default.copyItem(at: url(name), to: copy)
         return copy
+    }
+}
+
+extension InferenceFunction.Outputs {
+    struct MissingOutput: Error { var name: String }
+
+    mutating func array(_ name: String) throws -> NDArray {
+        guard let array = remove(name)?.ndArray else { throw MissingOutput(name: name) }
+        return array
+    }
+
+    /// The elements of an output in row-major order; nil if there is none of this name.
+    mutating func elements<T: BitwiseCopyable>(_ name: String, _ type: T.Type) -> [T]? {
+        (try? array(name))?.elements(type)
     }
 }
 

@@ -18,7 +18,8 @@ import Testing
             var outputs = try await main.run(inputs: ["x": NDArray(scalars: x, shape: [9])])
             for (name, values) in expected {
                 // == ignores the sign of zero, as the case allows.
-                #expect(outputs.remove(name)?.ndArray?.elements(Float.self) == values, "\(name) on \(unit)")
+                let foundFloat = outputs.elements(name, Float.self)
+                #expect(foundFloat == values, "\(name) on \(unit)")
             }
         }
     }
@@ -26,12 +27,18 @@ import Testing
     /// UC-02
     @Test func classMapFromHalfPrecisionScores() async throws {
         var scores: [Float16] = []
-        for c in 0..<19 { for h in 0..<24 { for w in 0..<40 { scores.append(Float16((7 * c + 3 * h + 5 * w) % 19 - 9)) } } }
+        for c in 0..<19 {
+            for h in 0..<24 {
+                for w in 0..<40 { scores.append(Float16((7 * c + 3 * h + 5 * w) % 19 - 9)) }
+            }
+        }
         for (unit, main) in try await Models.mains("uc02_class_map") {
-            var outputs = try await main.run(inputs: ["scores": NDArray(scalars: scores, shape: [1, 19, 24, 40])])
-            let int32 = try #require(outputs.remove("as_int32")?.ndArray).elements(Int32.self).map(Int.init)
-            let uint8 = try #require(outputs.remove("as_uint8")?.ndArray).elements(UInt8.self).map(Int.init)
-            let float16 = try #require(outputs.remove("as_float16")?.ndArray).elements(Float16.self).map { Int($0) }
+            var outputs = try await main.run(inputs: [
+                "scores": NDArray(scalars: scores, shape: [1, 19, 24, 40])
+            ])
+            let int32 = (outputs.elements("as_int32", Int32.self) ?? []).map(Int.init)
+            let uint8 = (outputs.elements("as_uint8", UInt8.self) ?? []).map(Int.init)
+            let float16 = (outputs.elements("as_float16", Float16.self) ?? []).map { Int($0) }
             for h in 0..<24 {
                 for w in 0..<40 {
                     let want = (11 * (18 - 3 * h - 5 * w) % 19 + 19) % 19
@@ -53,9 +60,11 @@ import Testing
         for (unit, main) in try await Models.mains("uc03_mask") {
             var outputs = try await main.run(inputs: ["x": NDArray(scalars: x, shape: [9])])
             for name in ["m", "m_product", "m_minimum"] {
-                #expect(outputs.remove(name)?.ndArray?.elements(Float.self) == m, "\(name) on \(unit)")
+                let foundFloat = outputs.elements(name, Float.self)
+                #expect(foundFloat == m, "\(name) on \(unit)")
             }
-            #expect(outputs.remove("mx")?.ndArray?.elements(Float.self) == [0, 0, 0, 0.06, 0.49, 0.94, 0.99, 0, 0])
+            let foundFloat = outputs.elements("mx", Float.self)
+            #expect(foundFloat == [0, 0, 0, 0.06, 0.49, 0.94, 0.99, 0, 0])
         }
     }
 
@@ -68,7 +77,8 @@ import Testing
             var outputs = try await main.run(inputs: [
                 "x": NDArray(scalars: x, shape: [1, 3, 2]), "y": NDArray(scalars: y, shape: [1, 3, 2]),
             ])
-            #expect(outputs.remove("d")?.ndArray?.elements(Float.self) == [1, 4, 50, 20, 13, 5, 89, 72, 10], "\(unit)")
+            let foundFloat = outputs.elements("d", Float.self)
+            #expect(foundFloat == [1, 4, 50, 20, 13, 5, 89, 72, 10], "\(unit)")
         }
     }
 
@@ -77,15 +87,18 @@ import Testing
         let x = NDArray(scalars: [1, 2, 3, 4, 5, 6] as [Float], shape: [2, 3])
         for (unit, main) in try await Models.mains("uc05_split") {
             var outputs = try await main.run(inputs: ["x": x])
-            #expect(outputs.remove("y")?.ndArray?.elements(Float.self) == [2, 3, 4, 5, 6, 7], "\(unit)")
+            let foundFloat = outputs.elements("y", Float.self)
+            #expect(foundFloat == [2, 3, 4, 5, 6, 7], "\(unit)")
         }
         for (unit, main) in try await Models.mains("uc05_slice") {
             var outputs = try await main.run(inputs: ["x": x])
-            #expect(outputs.remove("y")?.ndArray?.shape == [2, 0], "\(unit)")
+            let shape = try outputs.array("y").shape
+            #expect(shape == [2, 0], "\(unit)")
         }
         for (unit, main) in try await Models.mains("uc05_concat") {
             var outputs = try await main.run(inputs: ["x": x])
-            #expect(outputs.remove("y")?.ndArray?.elements(Float.self) == [1, 2, 3, 4, 5, 6], "\(unit)")
+            let foundFloat = outputs.elements("y", Float.self)
+            #expect(foundFloat == [1, 2, 3, 4, 5, 6], "\(unit)")
         }
     }
 
@@ -96,7 +109,7 @@ import Testing
             for n in (Array(1...64) + Array(1...64)).shuffled() {
                 let x = (0..<n * 64).map { Float(($0 * 37 + n) % 101) / 50 - 1 }
                 var outputs = try await main.run(inputs: ["x": NDArray(scalars: x, shape: [n, 64])])
-                let y = try #require(outputs.remove("y")?.ndArray)
+                let y = try outputs.array("y")
                 #expect(y.shape == [n, 64])
                 let want = product(softmax(product(x.map(Double.init), a)), b)
                 for (got, want) in zip(y.elements(Float.self), want) {
@@ -111,7 +124,8 @@ import Testing
 
     /// A 64 by 64 matrix of f32 from the tail of an .npy file.
     private func matrix(_ name: String) throws -> [Double] {
-        let data = try Data(contentsOf: Models.folder.appendingPathComponent("usercases/\(name).npy")).suffix(64 * 64 * 4)
+        let data = try Data(contentsOf: Models.folder.appendingPathComponent("usercases/\(name).npy"))
+            .suffix(64 * 64 * 4)
         return data.withUnsafeBytes { bytes in
             (0..<64 * 64).map { Double(bytes.loadUnaligned(fromByteOffset: 4 * $0, as: Float.self)) }
         }
@@ -120,7 +134,9 @@ import Testing
     private func product(_ x: [Double], _ w: [Double]) -> [Double] {
         var y = [Double](repeating: 0, count: x.count)
         for row in 0..<x.count / 64 {
-            for k in 0..<64 { for column in 0..<64 { y[row * 64 + column] += x[row * 64 + k] * w[k * 64 + column] } }
+            for k in 0..<64 {
+                for column in 0..<64 { y[row * 64 + column] += x[row * 64 + k] * w[k * 64 + column] }
+            }
         }
         return y
     }

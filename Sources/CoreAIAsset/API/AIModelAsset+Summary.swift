@@ -52,7 +52,8 @@ extension AIModelAsset {
 
 extension AIModelAsset.Summary {
     package init(_ program: Program, includingStatistics: Bool) {
-        functions = program.graphs.filter { !$0.isPrivate && $0.composite == nil }.map(AIModelAsset.FunctionDescriptor.init)
+        functions = program.graphs.filter { !$0.isPrivate && $0.composite == nil }.map(
+            AIModelAsset.FunctionDescriptor.init)
         let statistics = includingStatistics ? Statistics(program) : Statistics()
         func ranked(_ counts: [String: Int]) -> [(key: String, value: Int)] {
             counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
@@ -67,7 +68,7 @@ extension AIModelAsset.Summary {
         var computed: Set<String> = []
         var operations: [String: Int] = [:]
         /// Where the constants counted so far lie: those that share an attribute are stored once.
-        private var seen: Set<UnsafeRawPointer?> = []
+        private var seen: Set<UInt> = []
 
         init() {}
 
@@ -94,7 +95,7 @@ extension AIModelAsset.Summary {
 
         private mutating func store(_ constant: Constant, _ type: ValueType) {
             guard let tensor = type.tensor, let shape = tensor.staticShape,
-                !shape.contains(0), seen.insert(constant.bytes.unsafeBaseAddress).inserted
+                !shape.contains(0), seen.insert(UInt(bitPattern: constant.bytes.unsafeBaseAddress)).inserted
             else { return }
             storage[tensor.scalar.displayName, default: 0] += shape.reduce(1, &*)
         }
@@ -153,7 +154,9 @@ extension ImageType {
         case 0x4247_5241: "32BGRA"
         case 0x7934_3230: "420YpCbCr8Planar"
         default:
-            String(decoding: stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: pixelFormat >> $0) }, as: UTF8.self)
+            String(
+                decoding: stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: pixelFormat >> $0) },
+                as: UTF8.self)
         }
     }
 }

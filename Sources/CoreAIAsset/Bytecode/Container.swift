@@ -61,7 +61,8 @@ struct Container {
         var magic: [UInt8] = []
         for _ in 0..<4 { magic.append(try cursor.byte("the magic number")) }
         guard magic == [0x4d, 0x4c, 0xef, 0x52] else {
-            throw cursor.fault("expected MLIR bytecode (4d 4c ef 52), found \(magic.map(\.hex).joined(separator: " "))", at: 0)
+            throw cursor.fault(
+                "expected MLIR bytecode (4d 4c ef 52), found \(magic.map(\.hex).joined(separator: " "))", at: 0)
         }
         let version = try cursor.varint("the bytecode version")
         guard version == bytecodeVersion else {
@@ -126,7 +127,8 @@ struct Container {
                     throw cursor.fault("expected an attribute or type in binary form, found assembly text", at: start)
                 }
                 guard bounds.count <= attributeCount + typeCount else {
-                    throw cursor.fault("expected \(attributeCount + typeCount) attributes and types, found more", at: start)
+                    throw cursor.fault(
+                        "expected \(attributeCount + typeCount) attributes and types, found more", at: start)
                 }
                 _ = try rest.part(rest.checkedCount(size, "bytes"), "attribute or type data")
                 bounds.append(rest.position)

@@ -68,7 +68,9 @@ struct Cursor {
     }
 
     /// A varint whose lowest bit is a flag.
-    mutating func flagged(_ what: @autoclosure () -> String = "a number") throws(ReadError) -> (value: UInt64, flag: Bool) {
+    mutating func flagged(_ what: @autoclosure () -> String = "a number") throws(ReadError) -> (
+        value: UInt64, flag: Bool
+    ) {
         let value = try varint(what())
         return (value >> 1, value & 1 == 1)
     }

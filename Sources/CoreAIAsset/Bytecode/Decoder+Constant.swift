@@ -7,7 +7,8 @@ extension Decoder {
     /// `uint1` a bit in both. The number of bytes must be what the type says.
     func constant(_ index: Int, type: ValueType) throws(ReadError) -> Constant {
         guard case .tensor(let type) = type, let shape = type.staticShape else {
-            throw fault(attribute: index, "expected a constant of a dense tensor with fixed sizes, found one of \(type)")
+            throw fault(
+                attribute: index, "expected a constant of a dense tensor with fixed sizes, found one of \(type)")
         }
         let scalar = type.scalar
         // The type's byte count is known to fit, so the element count does.
@@ -29,7 +30,9 @@ extension Decoder {
             packings =
                 (scalar.isSubByte ? [(.bits, streamSize)] : []) + [(.elements, count * scalar.byteStride)]
         default:
-            throw fault(attribute: index, "expected dense elements or a dense resource as a constant's value, found another attribute")
+            throw fault(
+                attribute: index,
+                "expected dense elements or a dense resource as a constant's value, found another attribute")
         }
         guard let match = packings.first(where: { $0.size == bytes.count }) else {
             let sizes = packings.map { "\($0.size)" }.joined(separator: " or ")
@@ -40,7 +43,9 @@ extension Decoder {
 
     /// A narrow splat may be stored with all bits set for its ones; an element has only its own.
     private func normalizedSplat(_ bytes: Bytes, _ scalar: ScalarType, _ index: Int) -> Bytes {
-        guard scalar == .bool || scalar.isSubByte, let stored = bytes.withUnsafeBytes({ $0.first }) else { return bytes }
+        guard scalar == .bool || scalar.isSubByte, let stored = bytes.withUnsafeBytes({ $0.first }) else {
+            return bytes
+        }
         let value = scalar == .bool ? (stored == 0 ? 0 : 1) : stored & ((1 << UInt8(scalar.bitWidth)) - 1)
         if value == stored { return bytes }
         if let known = splats[index], known.withUnsafeBytes({ $0.first }) == value { return known }

@@ -30,7 +30,8 @@ struct Operation {
         name = names[try cursor.index(below: names.count, "an operation name")]
         let mask = Mask(rawValue: try cursor.byte("what an operation has"))
         guard mask.isSubset(of: .known) else {
-            throw cursor.fault("expected an operation mask within 7f, found \(mask.rawValue.hex)", at: cursor.position - 1)
+            throw cursor.fault(
+                "expected an operation mask within 7f, found \(mask.rawValue.hex)", at: cursor.position - 1)
         }
         location = try fields.attribute(&cursor)
         attributes = mask.contains(.attributes) ? try fields.attribute(&cursor) : nil

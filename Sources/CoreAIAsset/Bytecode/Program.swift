@@ -66,7 +66,8 @@ private struct ProgramReader {
 
     private func record(of operation: Operation) throws(ReadError) -> PropertyRecord {
         guard let number = operation.properties else {
-            throw decoder.container.program.fault("expected properties on \(operation.name), found none", at: operation.offset)
+            throw decoder.container.program.fault(
+                "expected properties on \(operation.name), found none", at: operation.offset)
         }
         return try PropertyRecord(
             decoder.container.properties.cursor(number, "a property record"), of: operation.name,
@@ -75,7 +76,8 @@ private struct ProgramReader {
 
     private func readVersion(_ asset: Operation) throws(ReadError) -> Int {
         guard let index = try record(of: asset).optional("version") else {
-            throw decoder.container.program.fault("expected a version of serialization.asset, found none", at: asset.offset)
+            throw decoder.container.program.fault(
+                "expected a version of serialization.asset, found none", at: asset.offset)
         }
         guard case .integer(let version) = try decoder.value(index) else {
             throw decoder.fault(attribute: index, "expected an integer as the asset's version, found another attribute")
@@ -94,7 +96,8 @@ private struct ProgramReader {
         guard operation.regionCount > 0 else { return nil }
         guard operation.regionCount == 1, operation.isIsolated else {
             throw cursor.fault(
-                "expected \(operation.name) with one isolated region, found \(operation.regionCount)", at: operation.offset)
+                "expected \(operation.name) with one isolated region, found \(operation.regionCount)",
+                at: operation.offset)
         }
         return try Section.program(&cursor)
     }
@@ -153,7 +156,9 @@ private struct ProgramReader {
                 }
                 throw fault
             }
-            do { graphs.append(try graph(declaration, reader)) } catch { throw error.within("graph \(declaration.name)") }
+            do { graphs.append(try graph(declaration, reader)) } catch {
+                throw error.within("graph \(declaration.name)")
+            }
         }
         return graphs
     }
@@ -161,6 +166,7 @@ private struct ProgramReader {
     private func graph(_ declaration: Declaration, _ reader: RegionReader) throws(ReadError) -> Graph {
         var body = declaration.body
         var graph = try reader.isolated(&body, name: declaration.name, depth: 0)
+        graph.completeCaptures()
         let record = declaration.record
         graph.isPrivate = try flag(record, "isPrivate")
         graph.noInline = try flag(record, "noInline")
@@ -190,7 +196,8 @@ private struct ProgramReader {
     /// The `aicode.name` of each argument or result; the list is empty when none has one.
     private func portNames(_ record: PropertyRecord, _ field: String, count: Int) throws(ReadError) -> [String?] {
         let index = try record.required(field)
-        guard case .record(5, let values) = try decoder.storedAttribute(index), case .attributes(let entries)? = values.first
+        guard case .record(5, let values) = try decoder.storedAttribute(index),
+            case .attributes(let entries)? = values.first
         else { throw decoder.fault(attribute: index, "expected an array as \(field), found another attribute") }
         if entries.isEmpty { return Array(repeating: nil, count: count) }
         guard entries.count == count else {
@@ -202,7 +209,8 @@ private struct ProgramReader {
     }
 
     private func portName(_ index: Int) throws(ReadError) -> String? {
-        guard case .record(5, let values) = try decoder.storedAttribute(index), case .attributes(let entries)? = values.first
+        guard case .record(5, let values) = try decoder.storedAttribute(index),
+            case .attributes(let entries)? = values.first
         else { throw decoder.fault(attribute: index, "expected an array of named values, found another attribute") }
         for entry in entries {
             guard case .record(9, let parts) = try decoder.storedAttribute(entry), parts.count == 2,
@@ -218,12 +226,14 @@ private struct ProgramReader {
         guard case .record(9, let parts) = try decoder.storedAttribute(index), parts.count == 2,
             case .string(let name) = parts[0], case .attributes(let entries) = parts[1]
         else {
-            throw decoder.fault(attribute: index, "expected a named value as a composite declaration, found another attribute")
+            throw decoder.fault(
+                attribute: index, "expected a named value as a composite declaration, found another attribute")
         }
         var attributes: [NamedAttribute] = []
         for entry in entries {
             guard case .dictionary(let named) = try decoder.value(entry) else {
-                throw decoder.fault(attribute: entry, "expected a named value in a composite declaration, found another attribute")
+                throw decoder.fault(
+                    attribute: entry, "expected a named value in a composite declaration, found another attribute")
             }
             attributes += named
         }

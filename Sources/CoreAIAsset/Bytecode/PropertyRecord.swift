@@ -45,7 +45,8 @@ struct PropertyRecord {
         var cursor = try outer.part(size, "properties of \(name)")
         place = cursor
         guard let layout = Self.layouts[name] ?? Self.layouts[name.withoutVersion] else {
-            throw cursor.fault("expected no properties on \(name), which has none that this runtime knows, found \(size) bytes")
+            throw cursor.fault(
+                "expected no properties on \(name), which has none that this runtime knows, found \(size) bytes")
         }
         for field in layout {
             guard field.hasSuffix("?") else {
@@ -54,10 +55,11 @@ struct PropertyRecord {
             }
             let (index, isPresent) = try cursor.flagged("\(field) of \(name)")
             guard isPresent else { continue }
-            indices.append((
-                String(field.dropLast()),
-                try cursor.checkedIndex(index, below: attributeCount, "an attribute (\(field) of \(name))")
-            ))
+            indices.append(
+                (
+                    String(field.dropLast()),
+                    try cursor.checkedIndex(index, below: attributeCount, "an attribute (\(field) of \(name))")
+                ))
         }
         try cursor.expectEnd(of: "the properties of \(name)")
     }

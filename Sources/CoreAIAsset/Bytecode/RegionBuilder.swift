@@ -39,6 +39,7 @@ struct RegionBuilder {
         let number = try cursor.checkedIndex(number, below: totalCount, "a value", at: offset)
         if number >= outerCount { return ValueID(number - outerCount) }
         if let known = captureIDs[number] { return known }
+        try decoder.container.budget.charge(160, at: cursor)
         let id = ValueID(ownCount + captured.count)
         captured.append(number)
         captureIDs[number] = id
@@ -69,7 +70,8 @@ struct RegionBuilder {
         }
         var graph = graph
         guard graph.sortOps(ownValueCount: ownCount) else {
-            throw cursor.fault("expected operations that do not depend on their own results, found a cycle in \(graph.name)")
+            throw cursor.fault(
+                "expected operations that do not depend on their own results, found a cycle in \(graph.name)")
         }
         return RegionReader.Region(graph: graph, captured: captured)
     }

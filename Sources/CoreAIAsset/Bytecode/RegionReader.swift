@@ -34,11 +34,11 @@ struct RegionReader {
         return try builder.finish(at: cursor)
     }
 
-    /// Reads the region that fills the section `content`; its values are its own.
+    /// Reads the region that fills the section `content`; its values are its own. The captures of regions inside it have no
+    /// types yet: `Graph.completeCaptures` gives them theirs, once, when the whole graph is read.
     func isolated(_ content: inout Cursor, name: String, depth: Int) throws(ReadError) -> Graph {
-        var graph = try region(&content, name: name, outerCount: 0, depth: depth).graph
+        let graph = try region(&content, name: name, outerCount: 0, depth: depth).graph
         try content.expectEnd(of: "the region \(name)")
-        graph.completeCaptures()
         return graph
     }
 
@@ -51,7 +51,9 @@ struct RegionReader {
             let checked = try cursor.checkedIndex(type, below: decoder.fields.typeCount, "a type", at: start)
             try decoder.container.budget.charge(64, at: cursor)
             let value: ValueID
-            do { value = try builder.define(checked) } catch { throw error.within("argument \(index) of \(builder.graph.name)") }
+            do { value = try builder.define(checked) } catch {
+                throw error.within("argument \(index) of \(builder.graph.name)")
+            }
             builder.graph.inputs.append(Port(String(index), value))
         }
         if try cursor.byte("use-list orders") != 0 { try Operation.skipUseOrders(of: count, &cursor) }
@@ -60,7 +62,8 @@ struct RegionReader {
     private func readOp(_ cursor: inout Cursor, _ builder: inout RegionBuilder, depth: Int) throws(ReadError) {
         let stored = try Operation(&cursor, names: decoder.container.opNames, decoder.fields)
         guard !builder.isTerminated else {
-            throw cursor.fault("expected \(builder.terminator) to end its region, found \(stored.name) after it", at: stored.offset)
+            throw cursor.fault(
+                "expected \(builder.terminator) to end its region, found \(stored.name) after it", at: stored.offset)
         }
         var op = Op(stored.name)
         op.location = decoder.location(stored.location)
@@ -100,7 +103,8 @@ struct RegionReader {
     ) throws(ReadError) {
         if let attributes = stored.attributes {
             guard case .dictionary(let entries) = try decoder.value(attributes) else {
-                throw decoder.fault(attribute: attributes, "expected a dictionary of attributes, found another attribute")
+                throw decoder.fault(
+                    attribute: attributes, "expected a dictionary of attributes, found another attribute")
             }
             op.attributes = entries
         }
@@ -119,10 +123,12 @@ struct RegionReader {
                 op.attributes.append(NamedAttribute(field, .elements(constant)))
             case "callee":
                 guard case .symbol(let path) = try decoder.value(index) else {
-                    throw decoder.fault(attribute: index, "expected the path of a graph as the callee, found another attribute")
+                    throw decoder.fault(
+                        attribute: index, "expected the path of a graph as the callee, found another attribute")
                 }
                 let fault = decoder.fault(
-                    attribute: index, "expected the callee to be a graph of this program, found \(path.joined(separator: "::"))")
+                    attribute: index,
+                    "expected the callee to be a graph of this program, found \(path.joined(separator: "::"))")
                 op.attributes.append(NamedAttribute(field, .symbol([try resolve(path, fault)])))
             default:
                 let value: Attribute =

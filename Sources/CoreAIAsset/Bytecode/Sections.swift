@@ -43,7 +43,8 @@ struct Sections {
 
     func required(_ id: ID) throws(ReadError) -> Cursor {
         guard let content = contents[id.rawValue] else {
-            throw file.fault("expected a section of \(id) (number \(id.rawValue)), found none before the file ends", at: file.end)
+            throw file.fault(
+                "expected a section of \(id) (number \(id.rawValue)), found none before the file ends", at: file.end)
         }
         return content
     }

@@ -87,12 +87,14 @@ extension AssetDirectory {
         guard hasProgram else {
             throw AssetError(
                 kind: .corruptedMetadata,
-                debugMessage: "\(url.path): expected main.mlirb beside the compiled artifacts, found none; nothing would be left")
+                debugMessage:
+                    "\(url.path): expected main.mlirb beside the compiled artifacts, found none; nothing would be left")
         }
         for name in derived {
             let path = url.appendingPathComponent(name).path
             do { try FileManager.default.removeItem(atPath: path) } catch {
-                throw AssetError(kind: .corruptedMetadata, debugMessage: "\(path): cannot remove: \(error.localizedDescription)")
+                throw AssetError(
+                    kind: .corruptedMetadata, debugMessage: "\(path): cannot remove: \(error.localizedDescription)")
             }
         }
     }

@@ -1,5 +1,5 @@
-package import CoreAIGraph
 import CSHA256
+package import CoreAIGraph
 import Synchronization
 
 /// A SHA-256.

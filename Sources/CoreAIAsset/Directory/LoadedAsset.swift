@@ -1,4 +1,4 @@
-package import CoreAIGraph
+import CoreAIGraph
 package import Foundation
 import Synchronization
 
@@ -47,7 +47,8 @@ package final class LoadedAsset: Sendable {
     package func verifiedDigest(ignoringHash: Bool) throws(AssetError) -> (digest: Digest, note: String?) {
         guard let file else {
             throw AssetError(
-                kind: .corruptedMetadata, debugMessage: "\(directory.url.path): expected main.mlirb, found none to take the digest of")
+                kind: .corruptedMetadata,
+                debugMessage: "\(directory.url.path): expected main.mlirb, found none to take the digest of")
         }
         let path = directory.hash.path
         guard access(path, F_OK) == 0 else {
@@ -62,7 +63,9 @@ package final class LoadedAsset: Sendable {
         let digest = Digest(of: file)
         guard digest != expected else { return (digest, nil) }
         var fault = "\(directory.program.path): expected SHA-256 \(expected), found \(digest)"
-        do { _ = try program() } catch { fault += " in \(file.bytes.count) bytes, which do not decode either (\(error.debugMessage ?? ""))" }
+        do { _ = try program() } catch {
+            fault += " in \(file.bytes.count) bytes, which do not decode either (\(error.debugMessage ?? ""))"
+        }
         guard ignoringHash else { throw AssetError(kind: .corruptedMetadata, debugMessage: fault + Self.override) }
         return (digest, fault)
     }

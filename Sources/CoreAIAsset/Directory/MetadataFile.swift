@@ -17,7 +17,8 @@ struct MetadataFile: Sendable {
         }
         let bytes = try MappedFile(path: url.path).bytes
         guard bytes.count <= 16 << 20 else {
-            throw ReadError(file: url.path, offset: nil, fault: "expected at most 16 MB of metadata, found \(bytes.count) bytes")
+            throw ReadError(
+                file: url.path, offset: nil, fault: "expected at most 16 MB of metadata, found \(bytes.count) bytes")
         }
         root = try JSON(bytes.withUnsafeBytes { Array($0) }, file: url.path)
         guard case .object = root else { throw fault("expected a JSON object, found another value") }

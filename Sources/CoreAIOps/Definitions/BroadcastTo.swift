@@ -13,15 +13,15 @@ let broadcastDefinitions = [
             guard rank >= x.rank else { throw context.error("\(x) does not broadcast to rank \(rank)") }
             guard let sizes = context.steering("shape") else {
                 var shape = context.dataDependentShape(rank: rank)
-                for axis in x.shape.indices where x.shape[axis].constant.map({ $0 != 1 }) ?? false {
-                    shape[rank - x.rank + axis] = x.shape[axis]
+                for (axis, size) in x.shape.enumerated() {
+                    if let number = size.constant, number != 1 { shape[rank - x.rank + axis] = size }
                 }
                 return [.tensor(TensorType(x.scalar, shape))]
             }
             var shape = try context.checkedShape(sizes, "shape")
             for (axis, size) in x.shape.enumerated() where size.constant != 1 {
                 let position = rank - x.rank + axis
-                shape[position] = try context.same(size, shape[position], "\(x) does not broadcast to \(sizes)")
+                shape[position] = try repeated(size, to: shape[position], &context)
             }
             if let values = context.values(of: "x"), values.count == 1,
                 let count = shape.reduce(1, *).constant, count <= 64
@@ -55,9 +55,7 @@ let broadcastDefinitions = [
             for (index, axis) in axes.enumerated() {
                 if let size = sizes?[index], !size.isUnknown {
                     if let number = size.constant, number < 0 { throw context.error("negative size \(number)") }
-                    shape[axis] =
-                        x.shape[axis].constant == 1
-                        ? size : try context.same(x.shape[axis], size, "axis \(axis) of \(x) does not broadcast to \(size)")
+                    shape[axis] = try repeated(x.shape[axis], to: size, &context)
                 } else {
                     shape[axis] = context.dataDependentSize(axis: axis, rank: x.rank)
                 }
@@ -120,6 +118,15 @@ let broadcastDefinitions = [
             Example([.init(.float32, [], [1])], results: [.init(.uint32, [0], [])]),
         ]),
 ]
+
+/// A size that is a symbol may turn out to be 1 or the target; the kernel checks that.
+private func repeated(
+    _ size: Dimension, to target: Dimension, _ context: inout InferenceContext
+) throws(GraphError) -> Dimension {
+    if let number = size.constant, number == 1 { return target }
+    if size.constant == nil, target.constant != 1 { return target }
+    return try context.same(size, target, "size \(size) does not broadcast to \(target)")
+}
 
 /// Repeats axes of size 1 as the result's shape asks for.
 private let broadcast: ReferenceKernel = { context throws(KernelError) in

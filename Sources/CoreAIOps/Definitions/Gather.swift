@@ -10,15 +10,15 @@ let gatherDefinitions = [
             let axis = try context.axis("axis", rank: x.rank)
             try expectIndices(indices, context)
             guard indices.rank == x.rank else { throw context.error("\(indices) must have the rank of \(x)") }
+            var shape = indices.shape
             for other in x.shape.indices where other != axis {
-                if let size = x.shape[other].constant, let taken = indices.shape[other].constant, taken > size {
-                    throw context.error("\(indices) is larger than \(x) at axis \(other)")
-                }
+                shape[other] = try context.same(
+                    x.shape[other], shape[other], "\(indices) and \(x) differ at axis \(other), which is not indexed")
             }
             if x.rank == 1, let values = context.values(of: "x"), let picks = context.values(of: "indices") {
                 context.resultValues = [try picked(values, picks, context)]
             }
-            return [.tensor(TensorType(x.scalar, indices.shape))]
+            return [.tensor(TensorType(x.scalar, shape))]
         },
         reference: { context throws(KernelError) in
             let (x, result) = (context.tensor("x"), context.results[0])
@@ -82,7 +82,7 @@ func indexDepth(_ x: TensorType, _ indices: TensorType, _ context: InferenceCont
     guard let last = indices.shape.last, let depth = last.constant else {
         throw context.error("the last size of the indices \(indices) must be known")
     }
-    guard depth <= x.rank else { throw context.error("index vectors of length \(depth) for \(x)") }
+    guard depth >= 0, depth <= x.rank else { throw context.error("index vectors of length \(depth) for \(x)") }
     return depth
 }
 
@@ -144,8 +144,8 @@ struct AxisWalk {
         guard indices.shape == shape, shape.count == x.rank else {
             throw KernelError("indices of shape \(indices.shape) do not go with \(shape)")
         }
-        for other in shape.indices where other != axis && shape[other] > x.shape[other] {
-            throw KernelError("indices of shape \(shape) are larger than \(x.shape) at axis \(other)")
+        for other in shape.indices where other != axis && shape[other] != x.shape[other] {
+            throw KernelError("indices of shape \(shape) and \(x.shape) differ at axis \(other), which is not indexed")
         }
         size = x.shape[axis]
         var strides = x.strides

@@ -2,4 +2,5 @@
 package let movementDefinitions: [OpDefinition] =
     constantDefinitions + reshapeDefinitions + transposeDefinitions + broadcastDefinitions + concatDefinitions
     + sliceDefinitions + padDefinitions + gatherDefinitions + nonZeroDefinitions
-    + scatterDefinitions + rangeDefinitions + sortDefinitions
+    + scatterDefinitions + rangeDefinitions + sortDefinitions + poolDefinitions + interpolateDefinitions
+    + imageDefinitions + quantizeDefinitions + quantizationStatisticsDefinitions

@@ -20,6 +20,13 @@ let padDefinitions = [
             if let negative = padding.lazy.compactMap(\.constant).first(where: { $0 < 0 }) {
                 throw context.error("'padding' has the negative count \(negative)")
             }
+            if word == PaddingMode.constant.rawValue, x.rank == 1, let values = context.values(of: "x"),
+                let value = context.values(of: "value")?.first,
+                let before = padding[0].constant, let after = padding[1].constant, before + after + values.count <= 64
+            {
+                func repeated(_ count: Int) -> [Dimension] { Array(repeating: value, count: count) }
+                context.resultValues = [repeated(before) + values + repeated(after)]
+            }
             let sizes = x.shape.indices.map { padding[2 * $0] + x.shape[$0] + padding[2 * $0 + 1] }
             return [.tensor(TensorType(x.scalar, try context.checkedShape(sizes, "padding")))]
         },
@@ -30,7 +37,7 @@ let padDefinitions = [
             else { throw KernelError("'padding' must have \(2 * x.rank) entries and a known mode") }
             for axis in 0..<x.rank {
                 let (before, after) = (padding[2 * axis], padding[2 * axis + 1])
-                guard before >= 0, after >= 0, before + after == result.shape[axis] - x.shape[axis] else {
+                guard before >= 0, after >= 0, before <= result.shape[axis], after == result.shape[axis] - x.shape[axis] - before else {
                     throw KernelError("padding \(before), \(after) does not take \(x.shape[axis]) to \(result.shape[axis])")
                 }
             }

@@ -1,4 +1,4 @@
-import CoreAIGraph
+package import CoreAIGraph
 
 let rangeDefinitions = [
     OpDefinition(
@@ -9,7 +9,10 @@ let rangeDefinitions = [
             let scalar = try context.declaredScalar()
             guard let start = context.steering("start")?.first, let stop = context.steering("stop")?.first,
                 let step = context.steering("step")?.first?.constant
-            else { return [.tensor(TensorType(scalar, [context.dataDependentSize(axis: 0, rank: 1)]))] }
+            else {
+                let count = try countFromData(context, scalar) ?? context.dataDependentSize(axis: 0, rank: 1)
+                return [.tensor(TensorType(scalar, [count]))]
+            }
             guard step != 0, step != .min else { throw context.error("the step is \(step)") }
             let span = Dimension.maximum(step > 0 ? stop - start : start - stop, 0)
             let count = span.ceilDivided(by: Dimension(abs(step)))
@@ -21,18 +24,16 @@ let rangeDefinitions = [
         },
         reference: { context throws(KernelError) in
             let result = context.results[0]
-            let count: Int
+            let count = try rangeCount(context, result.scalar)
+            guard count <= result.count else {
+                throw KernelError("the range has \(count) elements, the result holds \(result.count)")
+            }
             if result.scalar.isInteger {
                 let (start, step) = (try context.integer("start"), try context.integer("step"))
-                count = try rangeCount(start: start, stop: try context.integer("stop"), step: step)
-                try checkRoom(count, result)
                 for index in 0..<count { result.storeWrapped(start &+ index &* step, at: index) }
             } else {
                 let codec = ElementCodec(result.scalar)
-                let (start, stop) = (try number("start", context), try number("stop", context))
-                let step = try number("step", context)
-                count = try rangeCount(start: start, stop: stop, step: step)
-                try checkRoom(count, result)
+                let (start, step) = (try number("start", context), try number("step", context))
                 for index in 0..<count {
                     let value =
                         codec.computesInFloat
@@ -54,7 +55,29 @@ let rangeDefinitions = [
         ]),
 ]
 
-/// The number of elements of a range.
+/// The number of elements of a range over floating-point numbers, if its operands are at hand.
+private func countFromData(_ context: InferenceContext, _ scalar: ScalarType) throws(GraphError) -> Dimension? {
+    let operands = context.operandTensors.compactMap { $0 }
+    guard operands.count == context.op.operands.count, !operands.isEmpty else { return nil }
+    do {
+        let kernel = KernelContext(op: context.op, signature: context.signature, operands: operands, results: [])
+        return Dimension(try rangeCount(kernel, scalar))
+    } catch {
+        throw context.error(error.message)
+    }
+}
+
+/// The number of elements that a range op gives, from its operands alone: who allocates the result of a range over
+/// floating-point numbers asks here, as shape inference sees integers only.
+package func rangeCount(_ context: KernelContext, _ scalar: ScalarType) throws(KernelError) -> Int {
+    if scalar.isInteger {
+        return try rangeCount(
+            start: try context.integer("start"), stop: try context.integer("stop"), step: try context.integer("step"))
+    }
+    return try rangeCount(
+        start: try number("start", context), stop: try number("stop", context), step: try number("step", context))
+}
+
 package func rangeCount(start: Int, stop: Int, step: Int) throws(KernelError) -> Int {
     guard step != 0 else { throw KernelError("the step of a range is 0") }
     let (span, overflow) = step > 0 ? stop.subtractingReportingOverflow(start) : start.subtractingReportingOverflow(stop)
@@ -71,10 +94,6 @@ package func rangeCount(start: Double, stop: Double, step: Double) throws(Kernel
         throw KernelError("the range from \(start) to \(stop) by \(step) is too long")
     }
     return max(count, 0)
-}
-
-private func checkRoom(_ count: Int, _ result: HostTensor) throws(KernelError) {
-    guard count <= result.count else { throw KernelError("the range has \(count) elements, the result holds \(result.count)") }
 }
 
 private func number(_ name: String, _ context: KernelContext) throws(KernelError) -> Double {

@@ -11,8 +11,12 @@ let scatterDefinitions = [
             let updates = try context.tensor("updates")
             try expectIndices(indices, context)
             try context.expectSameScalar("x", "updates")
-            _ = try context.axis("axis", rank: x.rank)
+            let axis = try context.axis("axis", rank: x.rank)
             guard indices.rank == x.rank else { throw context.error("\(indices) must have the rank of \(x)") }
+            for other in x.shape.indices where other != axis {
+                _ = try context.same(
+                    x.shape[other], indices.shape[other], "\(indices) and \(x) differ at axis \(other), which is not indexed")
+            }
             _ = try context.sameShape(indices.shape, updates.shape, "indices and updates")
             guard case .word(let word)? = context.op[attribute: "scatter_mode"], let mode = ScatterMode(rawValue: word) else {
                 throw context.error("'scatter_mode' must be one of \(ScatterMode.allCases.map(\.rawValue))")
@@ -49,7 +53,7 @@ let scatterDefinitions = [
             if let failure { throw failure }
         },
         examples: [
-            example(.update, [7, 8, 3]), example(.add, [6, 15, 3]), example(.sub, [-4, -11, 3]),
+            example(.update, [7, 8, 3]), example(.add, [6, 17, 3]), example(.sub, [-4, -13, 3]),
             example(.mul, [5, 112, 3]), example(.div, [0, 0, 3]), example(.max, [5, 8, 3]), example(.min, [1, 2, 3]),
             Example(
                 [.init(.float32, [2, 2], [1, .nan, -0.0, 4]), .init(.int32, [1, 2], [-1, 0]),

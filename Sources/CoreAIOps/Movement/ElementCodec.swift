@@ -1,4 +1,5 @@
 package import CoreAIGraph
+import Glibc
 
 /// Numbers in and out of the elements of a real type, exact where the target can hold them.
 package struct ElementCodec {

@@ -48,7 +48,7 @@ def rounding():
             T(V, f32, "floordiv1"), T(V, f32, "floordiv2")]:
         one, two, minus = full(9, 1), full(9, 2), full(9, -1)
         floor = ops.sub(x, ops.modulo(ops.add(ops.modulo(x, one), one), one))
-        truncate = ops.cast(ops.cast(x, dtype=i32), dtype=f32)
+        truncate = ops.sub(x, ops.modulo(x, one))
         ceiling = ops.mul(ops.floor_divide(ops.mul(x, minus), one), minus)
         return (floor, truncate, ceiling, ops.round_(x), ops.floor_divide(x, one),
                 ops.floor_divide(ops.mul(x, two), two))
