@@ -74,6 +74,7 @@ let package = Package(
             name: "CoreAITestSupport", dependencies: ["CoreAI", "CoreAIDelegates", "CoreAIPlanner", "NumpyFiles"],
             path: "Tests/Support", swiftSettings: strict),
         .testTarget(name: "CoreAIGraphTests", dependencies: ["CoreAIGraph"]),
+        .testTarget(name: "NumpyFilesTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),
         .testTarget(name: "CoreAIOpsTests", dependencies: ["CoreAIOps"]),
         .testTarget(name: "CoreAIAssetTests", dependencies: ["CoreAIAsset", "CoreAITestSupport"]),
         .testTarget(name: "CoreAIPlannerTests", dependencies: ["CoreAIPlanner", "CoreAIBackend", "ReferenceBackend", "CoreAITestSupport"]),

@@ -22,8 +22,15 @@ package struct FixtureCase: Sendable, CustomStringConvertible {
         var function: String
         var inputs: [(name: String, source: Source)]
         var states: [(name: String, source: Source)]
-        var outputs: [(name: String, file: String)]
-        var statesAfter: [(name: String, file: String)]
+        var outputs: [Recording]
+        var statesAfter: [Recording]
+
+        struct Recording: Sendable {
+            var name: String
+            var file: String
+            /// The true type, which a file may hold as another.
+            var scalar: ScalarType
+        }
     }
 
     /// Opens an asset and answers its functions by name.
@@ -66,26 +73,27 @@ package struct FixtureCase: Sendable, CustomStringConvertible {
             var states = StateArrays()
             for (state, source) in step.states {
                 if case .carry = source {
-                    states.append(state, carried[state])
+                    guard let array = carried[state] else {
+                        throw FixtureError("\(name) step \(index): nothing to carry as '\(state)'")
+                    }
+                    states.append(state, array)
                 } else {
                     let type = try scalar(of: function.descriptor.stateDescriptor(of: state), state)
                     states.append(state, try array(source, as: type, answers: answers))
                 }
             }
             let answer = try await states.run(function, inputs)
-            for (output, file) in step.outputs {
-                let subject = "\(name) step \(index) output '\(output)'"
-                guard let got = answer[output] else {
+            let recorded =
+                step.outputs.map { ("output", $0, answer[$0.name]) } + step.statesAfter.map { ("state", $0, states[$0.name]) }
+            for (kind, recording, got) in recorded {
+                let subject = "\(name) step \(index) \(kind) '\(recording.name)'"
+                guard let got else {
                     failures.append(Failure(subject, "is missing"))
                     continue
                 }
-                failures += try difference(got, file).map { [Failure(subject, $0)] } ?? []
+                failures += try difference(got, recording).map { [Failure(subject, $0)] } ?? []
             }
-            for (state, file) in step.statesAfter {
-                guard let got = states[state] else { continue }
-                failures += try difference(got, file).map { [Failure("\(name) step \(index) state '\(state)'", $0)] } ?? []
-            }
-            carried = states.arrays
+            carried.merge(states.arrays) { $1 }
             answers.append(answer)
         }
         return failures
@@ -114,15 +122,36 @@ package struct FixtureCase: Sendable, CustomStringConvertible {
         }
     }
 
-    private func difference(_ got: NDArray, _ file: String) throws -> String? {
-        let stored = try NumpyArray(contentsOf: folder.appendingPathComponent(file))
+    private func difference(_ got: NDArray, _ recording: Step.Recording) throws -> String? {
+        let stored = try NumpyArray(contentsOf: folder.appendingPathComponent(recording.file))
         guard got.shape == stored.shape else { return "has shape \(got.shape), expected \(stored.shape)" }
         // A source framework may have recorded more digits than the function gives.
-        let isWider = stored.dtype == .float64 && got.scalarType.isFloat
-        let type = isWider ? .float64 : got.scalarType
-        let want = TestTensor(type, stored.shape, kernelBytes: try stored.kernelBytes(as: type))
-        let found = TestTensor(got.scalarType, got.shape, kernelBytes: got.kernelBytes)
-        return tolerance.difference(found.doubles, want.doubles, isExact: !got.scalarType.isFloat && !got.scalarType.isComplex)
+        let type = recording.scalar
+        guard got.scalarType == type || (type == .float64 && got.scalarType.isFloat) else {
+            return "is \(got.scalarType.name), expected \(type.name)"
+        }
+        let wanted = try stored.kernelBytes(as: type)
+        let found = got.kernelBytes
+        if !type.isFloat && !type.isComplex { return exactDifference(found, wanted, type) }
+        return tolerance.difference(
+            TestTensor(got.scalarType, got.shape, kernelBytes: found).doubles,
+            TestTensor(type, got.shape, kernelBytes: wanted).doubles)
+    }
+
+    /// Bytes tell integers apart that are one number as `Double`.
+    private func exactDifference(_ got: Data, _ want: Data, _ scalar: ScalarType) -> String? {
+        let size = scalar.byteStride
+        let (a, b) = ([UInt8](got), [UInt8](want))
+        guard a.count == b.count else { return "has \(a.count) bytes, expected \(b.count)" }
+        func number(_ bytes: [UInt8], _ index: Int) -> Int128 {
+            var value: Int128 = scalar.isSignedInteger && bytes[(index + 1) * size - 1] >= 128 ? -1 : 0
+            for byte in bytes[index * size..<(index + 1) * size].reversed() { value = value << 8 | Int128(byte) }
+            return value
+        }
+        let wrong = (0..<a.count / size).filter { number(a, $0) != number(b, $0) }
+        let worst = wrong.max { (number(a, $0) &- number(b, $0)).magnitude < (number(a, $1) &- number(b, $1)).magnitude }
+        guard let worst else { return nil }
+        return "\(wrong.count) of \(a.count / size) elements differ; element \(worst) is \(number(a, worst)), expected \(number(b, worst))"
     }
 }
 
@@ -131,8 +160,7 @@ private struct StateArrays {
     private var names: [String] = []
     private var values: [NDArray] = []
 
-    mutating func append(_ name: String, _ array: NDArray?) {
-        guard let array else { return }
+    mutating func append(_ name: String, _ array: NDArray) {
         names.append(name)
         values.append(array)
     }

@@ -1,4 +1,4 @@
-/// When a computed array passes for the recorded one.
+/// When computed floating-point numbers pass for the recorded ones; integers and booleans must be equal.
 struct FixtureTolerance: Sendable {
     var absolute: Double
     var relative: Double
@@ -6,13 +6,13 @@ struct FixtureTolerance: Sendable {
     var minimumCosine: Double?
 
     /// The worst difference in words, or nil if the array passes.
-    func difference(_ got: [Double], _ want: [Double], isExact: Bool) -> String? {
+    func difference(_ got: [Double], _ want: [Double]) -> String? {
         guard got.count == want.count else { return "has \(got.count) elements, expected \(want.count)" }
         var worst: (index: Int, excess: Double)?
         var wrong = 0
         for (index, (a, b)) in zip(got, want).enumerated() {
             if a == b || (a.isNaN && b.isNaN) { continue }
-            let limit = isExact ? 0 : absolute + relative * abs(b)
+            let limit = absolute + relative * abs(b)
             let excess = abs(a - b) - limit
             if excess <= 0 { continue }
             wrong += 1
@@ -23,7 +23,7 @@ struct FixtureTolerance: Sendable {
         guard let worst else { return nil }
         if let minimumCosine, passesByCosine(got, want, minimumCosine) { return nil }
         return "\(wrong) of \(got.count) elements differ; element \(worst.index) is \(got[worst.index]), "
-            + "expected \(want[worst.index]) within \(isExact ? 0 : absolute + relative * abs(want[worst.index]))"
+            + "expected \(want[worst.index]) within \(absolute + relative * abs(want[worst.index])), off by \(abs(got[worst.index] - want[worst.index]))"
     }
 
     private func passesByCosine(_ got: [Double], _ want: [Double], _ minimum: Double) -> Bool {
