@@ -345,8 +345,8 @@ package final class Executor: FunctionExecutor {
             }
             var results: [OwnedValue]
             if op.name.hasPrefix("controlflow.if") {
-                let condition = try tensor(op.operands[0]).base.load(as: UInt8.self) != 0
-                let chosen = condition ? 0 : 1
+                let condition = OwnedValue(try bound(op.operands[0]), .bool)
+                let chosen = condition.isTrue ? 0 : 1
                 results = try run(regions[chosen], [], captures: op.regions[chosen].captures, isCancelled)
             } else {
                 results = try op.operands.map { OwnedValue(try bound($0), executor.plan.graph.tensorType($0).scalar) }
@@ -354,7 +354,7 @@ package final class Executor: FunctionExecutor {
                     if isCancelled() { throw CancellationError() }
                     let answer = try run(regions[0], results, captures: op.regions[0].captures, isCancelled)
                     results = Array(answer.dropFirst())
-                    guard let condition = answer.first?.tensor?.base, condition.load(as: UInt8.self) != 0 else { break }
+                    guard let condition = answer.first, condition.isTrue else { break }
                     results = try run(regions[1], results, captures: op.regions[1].captures, isCancelled)
                 }
             }
@@ -380,6 +380,12 @@ package final class Executor: FunctionExecutor {
                 self.scalar = scalar
             }
 
+            /// The first element of a boolean.
+            var isTrue: Bool {
+                withExtendedLifetime(binding.buffer) { tensor?.base.load(as: UInt8.self) ?? 0 } != 0
+            }
+
+            /// Valid while this value lives.
             var tensor: HostTensor? {
                 binding.buffer.hostBytes?.baseAddress.map { HostTensor(scalar, binding.shape, $0 + binding.byteOffset) }
             }
