@@ -83,7 +83,7 @@ let package = Package(
             swiftSettings: lifetimes),
         .testTarget(
             name: "ConformanceTests", dependencies: ["CoreAITestSupport", "ReferenceBackend", "OpenBLASBackend"]),
-        .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport", "ReferenceBackend"]),
+        .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport", "NumpyFiles", "ReferenceBackend"]),
         .testTarget(name: "AssetFuzz", dependencies: ["CoreAITestSupport"]),
         .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport"]),
         .testTarget(name: "CommandLineTests", dependencies: ["CoreAITestSupport"]),
