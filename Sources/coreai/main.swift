@@ -1,1 +1,49 @@
-print("placeholder")
+import CoreAI
+import Foundation
+
+/// What did not work, as one sentence: exit status 1.
+struct Failure: Error {
+    let message: String
+    init(_ message: String) { self.message = message }
+}
+
+func dispatch(_ words: ArraySlice<String>) async throws {
+    guard let first = words.first else { throw UsageError("a command is missing (see 'coreai --help')") }
+    let rest = words.dropFirst()
+    func command(_ name: String) throws -> Command {
+        if let command = Command.all.first(where: { $0.name == name }) { return command }
+        let kind = name.hasPrefix("-") ? "option" : "command"
+        let known = kind == "option" ? ["--help", "--version"] : Command.all.map(\.name) + ["help"]
+        throw UsageError("unknown \(kind) '\(name)'\(didYouMean(name, among: known)) (see 'coreai --help')")
+    }
+    switch first {
+    case "--version": print("coreai \(toolVersion) (\(AIModel.deviceArchitectureName))")
+    case "help" where !rest.isEmpty: print(Help.text(try command(words[words.startIndex + 1])), terminator: "")
+    case "help", "--help", "-h": print(Help.overview, terminator: "")
+    default:
+        let command = try command(first)
+        guard !rest.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) else {
+            print(Help.text(command), terminator: "")
+            return
+        }
+        try await command.run(try Arguments(rest, for: command))
+    }
+}
+
+/// Ends the process with one line on standard error.
+func fail(_ message: String, status: Int32) -> Never {
+    fflush(nil)
+    let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+    FileHandle.standardError.write(Data("coreai: \(line)\n".utf8))
+    exit(status)
+}
+
+do {
+    try await dispatch(CommandLine.arguments.dropFirst())
+} catch let error as UsageError {
+    fail(error.message, status: EX_USAGE)
+} catch let error as Failure {
+    fail(error.message, status: 1)
+} catch {
+    fail((error as? any LocalizedError)?.errorDescription ?? "\(error)", status: 1)
+}
