@@ -21,12 +21,14 @@ extension NumpyArray {
     package init(parsing file: Data) throws(NumpyError) {
         let (header, offset) = try NumpyHeader.parse(file)
         let stride = header.dtype.byteStride
-        var byteCount = stride
+        // Strides count a size of 0 as 1: the shape of an array without elements can be too large as well.
+        var extent = stride
         for size in header.shape {
-            let (product, overflow) = byteCount.multipliedReportingOverflow(by: size)
+            let (product, overflow) = extent.multipliedReportingOverflow(by: max(size, 1))
             guard !overflow else { throw NumpyError("the shape \(header.shape) is too large") }
-            byteCount = product
+            extent = product
         }
+        let byteCount = header.shape.contains(0) ? 0 : extent
         guard file.count - offset >= byteCount else {
             throw NumpyError(
                 "expected \(byteCount) bytes for \(header.dtype.name) \(header.shape), found \(file.count - offset)")

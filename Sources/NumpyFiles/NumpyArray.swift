@@ -19,7 +19,9 @@ package struct NumpyArray: Sendable {
     /// - Throws: `NumpyError` if `scalar` is not stored as this file's type.
     package func kernelBytes(as scalar: ScalarType) throws(NumpyError) -> Data {
         guard dtype == scalar.numpyStorage else {
-            throw NumpyError("expected \(scalar.numpyStorage.name) (for \(scalar.name)), found \(dtype.name)")
+            let stored = scalar.numpyStorage
+            let purpose = stored == scalar ? "" : " (for \(scalar.name))"
+            throw NumpyError("expected \(stored.name)\(purpose), found \(dtype.name)")
         }
         guard scalar == .cfloat16 else { return data }
         var halves = Data(capacity: data.count / 2)

@@ -1,12 +1,6 @@
 import CoreAI
 import Foundation
 
-/// What did not work, as one sentence: exit status 1.
-struct Failure: Error {
-    let message: String
-    init(_ message: String) { self.message = message }
-}
-
 func dispatch(_ words: ArraySlice<String>) async throws {
     guard let first = words.first else { throw UsageError("a command is missing (see 'coreai --help')") }
     let rest = words.dropFirst()
@@ -40,10 +34,6 @@ func fail(_ message: String, status: Int32) -> Never {
 
 do {
     try await dispatch(CommandLine.arguments.dropFirst())
-} catch let error as UsageError {
-    fail(error.message, status: EX_USAGE)
-} catch let error as Failure {
-    fail(error.message, status: 1)
 } catch {
-    fail((error as? any LocalizedError)?.errorDescription ?? "\(error)", status: 1)
+    fail(describe(error), status: error is UsageError ? EX_USAGE : 1)
 }

@@ -1,9 +1,3 @@
-/// Arguments that do not fit the table: exit status 64.
-struct UsageError: Error {
-    let message: String
-    init(_ message: String) { self.message = message }
-}
-
 /// What a command was called with, checked against its options.
 struct Arguments: Sendable {
     private(set) var model = ""

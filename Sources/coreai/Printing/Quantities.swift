@@ -63,10 +63,10 @@ extension Collection<Double> {
     }
 }
 
-/// One line of JSON with its keys sorted, or several for readers.
-func jsonText(_ value: some Encodable, pretty: Bool = false) throws -> String {
+/// One line of JSON with its keys sorted.
+func jsonText(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
-    encoder.outputFormatting = pretty ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return String(decoding: try encoder.encode(value), as: UTF8.self)
 }
 
