@@ -95,8 +95,7 @@ private struct RunReport: Encodable {
         filledInputs = session.filledInputs.map(\.name)
         load = LoadTimes(model.loadReport, session.loadSeconds)
         run = Run(seconds: seconds)
-        self.placement = Dictionary(
-            placement?.countsByBackend.map { ($0.backend, $0.count) } ?? [], uniquingKeysWith: { first, _ in first })
+        self.placement = placement?.countsOfBackends ?? [:]
         placementNote = placement?.note
     }
 }
@@ -188,5 +187,5 @@ private func table(_ values: [(name: String, array: NDArray)]) -> String {
 
 extension NDArray {
     /// `float32 [1, 3]`
-    fileprivate var typeText: String { "\(scalarType.name) \(shape)" }
+    var typeText: String { "\(scalarType.name) \(shape)" }
 }

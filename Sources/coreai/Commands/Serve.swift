@@ -4,7 +4,7 @@ import Foundation
 func serve(_ arguments: Arguments) async throws {
     let session = try await Session(arguments)
     var (results, first) = try await session.timedRun()
-    emit(try jsonText(Greeting(load_ms: session.loadSeconds * 1e3, first_ms: first * 1e3, version: toolVersion)))
+    emit(try jsonText(Greeting(load_ms: session.loadSeconds.milliseconds, first_ms: first.milliseconds, version: toolVersion)))
     while let line = readLine() {
         do {
             switch try Request(line) {
@@ -15,8 +15,8 @@ func serve(_ arguments: Arguments) async throws {
                 while measured.isShort(of: limits, after: (ContinuousClock.now - start).seconds) {
                     let cpu = ProcessUsage.cpuSeconds
                     let run = try await session.timedRun()
-                    measured.cpu_ms.append((ProcessUsage.cpuSeconds - cpu) * 1e3)
-                    measured.latencies_ms.append(run.seconds * 1e3)
+                    measured.cpu_ms.append((ProcessUsage.cpuSeconds - cpu).milliseconds)
+                    measured.latencies_ms.append(run.seconds.milliseconds)
                     results = run.results
                 }
                 emit(try jsonText(measured))

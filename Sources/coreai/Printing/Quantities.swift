@@ -23,6 +23,15 @@ extension Double {
     }
 }
 
+extension Duration {
+    var seconds: Double { Double(components.seconds) + Double(components.attoseconds / 1_000_000_000) / 1e9 }
+}
+
+extension Double {
+    /// Seconds as milliseconds, to the nanosecond.
+    var milliseconds: Double { (self * 1e9).rounded() / 1e6 }
+}
+
 extension Int {
     /// Bytes: `512 B`, `34.1 KiB`, `1.20 GiB`.
     var byteSize: String {

@@ -185,7 +185,3 @@ extension AIModel {
         return first
     }
 }
-
-extension Duration {
-    var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
-}
