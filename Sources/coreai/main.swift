@@ -27,8 +27,7 @@ func dispatch(_ words: ArraySlice<String>) async throws {
 /// Ends the process with one line on standard error.
 func fail(_ message: String, status: Int32) -> Never {
     fflush(nil)
-    let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
-    FileHandle.standardError.write(Data("coreai: \(line)\n".utf8))
+    FileHandle.standardError.write(Data("coreai: \(message.printable)\n".utf8))
     exit(status)
 }
 

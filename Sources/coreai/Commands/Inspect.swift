@@ -43,8 +43,8 @@ private func describeStatistics(_ summary: AIModelAsset.Summary) -> String {
     var text = ""
     let total = summary.operationDistribution.reduce(0) { $0 + $1.count }
     if total > 0 {
-        var table = TextTable(.right)
-        for entry in summary.operationDistribution { table.add(entry.count.grouped, entry.operationName) }
+        let table = TextTable(
+            folding: summary.operationDistribution.map { (count: $0.count.grouped, name: $0.operationName) })
         text += "\n\(counted(total, "operation"))\n" + table.text(indent: 2)
     }
     if !summary.storageTypes.isEmpty {
@@ -64,7 +64,6 @@ private func entries(of metadata: AIModelAsset.Metadata) -> [(name: String, valu
     ]
     entries += metadata.creatorDefinedMetadata.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
     return entries.filter { !$0.1.isEmpty }
-        .map { ($0.0, $0.1.split(whereSeparator: \.isNewline).joined(separator: " ")) }
 }
 
 private typealias File = (name: String, byteCount: Int)

@@ -8,7 +8,18 @@ struct TextTable {
     /// - Parameter alignments: one for each column; further columns are left-aligned.
     init(_ alignments: Alignment...) { self.alignments = alignments }
 
-    mutating func add(_ cells: String...) { rows.append(cells) }
+    mutating func add(_ cells: String...) { rows.append(cells.map(\.printable)) }
+
+    /// A table that reads down one group of columns after another, as many as fit 100 characters.
+    init(folding pairs: [(count: String, name: String)]) {
+        let width = pairs.map { $0.count.count + $0.name.count + 6 }.max() ?? 100
+        let groups = max(1, min(100 / width, (pairs.count + 9) / 10))
+        let height = (pairs.count + groups - 1) / groups
+        alignments = (0..<groups).flatMap { _ in [Alignment.right, .left] }
+        rows = (0..<height).map { row in
+            stride(from: row, to: pairs.count, by: height).flatMap { [pairs[$0].count, pairs[$0].name.printable] }
+        }
+    }
 
     /// The lines, each after `indent` spaces and ended with a line feed.
     func text(indent: Int = 0) -> String {
@@ -27,4 +38,16 @@ struct TextTable {
             return line + "\n"
         }.joined()
     }
+}
+
+extension String {
+    /// Without control characters: names come from files that anybody may have made.
+    var printable: String {
+        guard unicodeScalars.contains(where: \.isControl) else { return self }
+        return String(unicodeScalars.map { $0.isControl ? " " : Character($0) })
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isControl: Bool { properties.generalCategory == .control }
 }
