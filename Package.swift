@@ -89,7 +89,7 @@ let package = Package(
         .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport", "ReferenceBackend"]),
         .testTarget(name: "AssetFuzz", dependencies: ["CoreAITestSupport"]),
         .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport"]),
-        .testTarget(name: "CommandLineTests", dependencies: ["coreai", "CoreAIGraph", "NumpyFiles"]),
+        .testTarget(name: "CommandLineTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),
     ],
     swiftLanguageModes: [.v6]
 )
