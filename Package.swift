@@ -65,7 +65,11 @@ let package = Package(
         // Programs.
         .target(name: "NumpyFiles", dependencies: ["CoreAIGraph"], swiftSettings: strict),
         .executableTarget(
-            name: "coreai", dependencies: ["CoreAI", "CoreAIDelegates", "NumpyFiles"], swiftSettings: strict),
+            name: "coreai",
+            dependencies: [
+                "CoreAI", "CoreAIAsset", "CoreAIBackend", "CoreAIDelegates", "CoreAIGraph", "CoreAIOps", "CoreAIRuntime",
+                "NumpyFiles",
+            ], swiftSettings: strict),
         .executableTarget(
             name: "ReadingText", dependencies: ["CoreAI"], path: "Examples/ReadingText", swiftSettings: strict),
 
@@ -86,7 +90,7 @@ let package = Package(
         .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport", "NumpyFiles", "ReferenceBackend"]),
         .testTarget(name: "AssetFuzz", dependencies: ["CoreAITestSupport"]),
         .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport"]),
-        .testTarget(name: "CommandLineTests", dependencies: ["CoreAITestSupport"]),
+        .testTarget(name: "CommandLineTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -63,13 +63,13 @@ extension ArrayReference {
     }
 
     /// Writes the elements to kernel-form memory.
-    func pack(into destination: UnsafeMutableRawPointer) {
+    package func pack(into destination: UnsafeMutableRawPointer) {
         if scalarType.isSubByte { return expand(into: destination) }
         transfer(destination) { memory, dense, size in memcpy(dense, memory, size) }
     }
 
     /// Reads the elements from kernel-form memory.
-    func unpack(from source: UnsafeRawPointer) {
+    package func unpack(from source: UnsafeRawPointer) {
         if scalarType.isSubByte { return squeeze(from: source) }
         transfer(UnsafeMutableRawPointer(mutating: source)) { memory, dense, size in memcpy(memory, dense, size) }
     }

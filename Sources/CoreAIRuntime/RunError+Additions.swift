@@ -65,7 +65,7 @@ extension RunError {
     /// An unknown name: lists the accepted names and suggests one that is close.
     static func unknown(_ name: String, accepted: [String], function: String, role: String) -> RunError {
         let limit = max(1, name.count / 3)
-        let near = accepted.map { (name: $0, distance: distance(from: name, to: $0)) }
+        let near = accepted.map { (name: $0, distance: name.editDistance(to: $0)) }
             .filter { $0.distance <= limit }
             .min { $0.distance < $1.distance }
         return RunError(
@@ -73,17 +73,20 @@ extension RunError {
             expected: accepted.isEmpty ? "none" : accepted.map { "'\($0)'" }.joined(separator: ", "), found: name,
             hint: near.map { "did you mean '\($0.name)'?" })
     }
+}
 
-    /// The insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
-    private static func distance(from a: String, to b: String) -> Int {
-        let a = Array(a.lowercased())
-        let b = Array(b.lowercased())
+extension String {
+    /// The insertions, deletions, replacements and swaps of neighbours that turn this word into the other, whatever
+    /// their case.
+    package func editDistance(to other: String) -> Int {
+        let a = Array(lowercased())
+        let b = Array(other.lowercased())
         var rows = [Array(0...b.count)]
         for i in a.indices {
             var row = [i + 1]
             for j in b.indices {
-                var cost = min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (a[i] == b[j] ? 0 : 1))
-                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, rows[i - 1][j - 1] + 1) }
+                var cost = Swift.min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (a[i] == b[j] ? 0 : 1))
+                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = Swift.min(cost, rows[i - 1][j - 1] + 1) }
                 row.append(cost)
             }
             rows.append(row)

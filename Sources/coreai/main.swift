@@ -1,14 +1,38 @@
-import CoreAIAsset
-import CoreAIDelegates
-import CoreAIPlanner
 import CoreAI
 import Foundation
-let a = try LoadedAsset(contentsOf: URL(fileURLWithPath: CommandLine.arguments[1]))
-let p = try a.program()!
-for g in p.graphs where !g.isPrivate {
-  print(g.text(constantLimit: 64))
-  do {
-  let c = try canonicalize(g, library: Dictionary(p.graphs.map{($0.name,$0)}, uniquingKeysWith:{a,_ in a}))
-  print("CANONICAL", c.graph.text(constantLimit: 64), c.constraints)
-  } catch { print(error) }
+
+func dispatch(_ words: ArraySlice<String>) async throws {
+    guard let first = words.first else { throw UsageError("a command is missing (see 'coreai --help')") }
+    let rest = words.dropFirst()
+    func command(_ name: String) throws -> Command {
+        if let command = Command.all.first(where: { $0.name == name }) { return command }
+        let kind = name.hasPrefix("-") ? "option" : "command"
+        let known = kind == "option" ? ["--help", "--version"] : Command.all.map(\.name) + ["help"]
+        throw UsageError("unknown \(kind) '\(name)'\(didYouMean(name, among: known)) (see 'coreai --help')")
+    }
+    switch first {
+    case "--version": print("coreai \(toolVersion) (\(AIModel.deviceArchitectureName))")
+    case "help" where !rest.isEmpty: print(Help.text(try command(words[words.startIndex + 1])), terminator: "")
+    case "help", "--help", "-h": print(Help.overview, terminator: "")
+    default:
+        let command = try command(first)
+        guard !rest.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) else {
+            print(Help.text(command), terminator: "")
+            return
+        }
+        try await command.run(try Arguments(rest, for: command))
+    }
+}
+
+/// Ends the process with one line on standard error.
+func fail(_ message: String, status: Int32) -> Never {
+    fflush(nil)
+    FileHandle.standardError.write(Data("coreai: \(message.printable)\n".utf8))
+    exit(status)
+}
+
+do {
+    try await dispatch(CommandLine.arguments.dropFirst())
+} catch {
+    fail(describe(error), status: error is UsageError ? EX_USAGE : 1)
 }

@@ -1,0 +1,125 @@
+/// One command: the row that dispatch and help are made from.
+struct Command: Sendable {
+    let name: String
+    let summary: String
+    /// Paragraphs of help.
+    let details: [String]
+    let options: [Option]
+    let examples: [Example]
+    let run: @Sendable (Arguments) async throws -> Void
+
+    struct Example: Sendable {
+        let line: String
+        let meaning: String
+    }
+
+    /// Every command takes one model.
+    static let operand = "MODEL"
+
+    /// The options, and those that every command has.
+    var allOptions: [Option] { options + [.help] }
+}
+
+extension Command {
+    static let all = [run, bench, inspect, plan]
+
+    static let run = Command(
+        name: "run",
+        summary: "run a function and show its outputs",
+        details: [
+            "Loads MODEL, an .aimodel directory, runs a function, and prints where it ran, what came out and how long it took.",
+            """
+            Inputs come from .npy files. An input without a file is filled from a seed: floats from -1 up to 1, integers \
+            from 0 to 7; a size that is free is 1 unless --shape says otherwise. What was filled is told. bfloat16 is \
+            read and written as uint16 bits, 8-bit floats as uint8, narrower types as int8 or uint8.
+            """,
+            "Every run, repeated or not, starts from the same states.",
+            """
+            With --serve-stdio the model stays loaded. After its first run it prints one JSON line with load_ms, first_ms \
+            and version, then answers one line for each line it reads, until the end of input:
+              {"cmd":"run","slice_ms":400,"min_n":3,"max_n":200,"warmup":1}
+                                 {"latencies_ms":[...],"cpu_ms":[...]}
+              {"cmd":"stats"}    {"peak_rss_kib":...}
+              {"cmd":"dump"}     {} once the outputs lie in --output-dir
+              anything else      {"error":"..."}
+            """,
+        ],
+        options: [
+            .function, .input, .shape, .seed, .state, .outputDirectory, .units, .threads, .warmup, .repeats, .ignoreHash,
+            .serve, .json,
+        ],
+        examples: [
+            Example(line: "coreai run detector.aimodel", meaning: "try a model with made-up inputs"),
+            Example(
+                line: "coreai run detector.aimodel --input image=page.npy --output-dir out",
+                meaning: "run it on a real image, keep the outputs"),
+        ],
+        run: runCommand)
+
+    static let bench = Command(
+        name: "bench",
+        summary: "measure loading and running",
+        details: [
+            """
+            Loads MODEL and runs a function again and again: how long each part of loading took, the first run, then \
+            minimum, median and 90th percentile of the others, and the most memory the process held.
+            """
+        ],
+        options: [
+            .function, .input, .shape, .seed, .state, .units, .threads, .warmup, .repeats, .ignoreHash, .json,
+        ],
+        examples: [
+            Example(line: "coreai bench encoder.aimodel --threads 1", meaning: "measure on one thread"),
+            Example(
+                line: "coreai bench encoder.aimodel --shape tokens=1x128 --repeat 100",
+                meaning: "measure 100 runs at one size"),
+        ],
+        run: benchCommand)
+
+    static let inspect = Command(
+        name: "inspect",
+        summary: "show what an asset holds, without loading it",
+        details: [
+            """
+            Prints the functions of MODEL with their inputs, states and outputs, its metadata, how often each operation \
+            occurs, the types its weights are stored in, and the sizes of its files. Reads no weights.
+            """
+        ],
+        options: [.graph, .json],
+        examples: [
+            Example(line: "coreai inspect detector.aimodel", meaning: "see what goes in and comes out"),
+            Example(line: "coreai inspect detector.aimodel --graph | less", meaning: "read the program"),
+        ],
+        run: inspectCommand)
+
+    static let plan = Command(
+        name: "plan",
+        summary: "show where each operation of a function would run",
+        details: [
+            """
+            Loads MODEL as `run` does and prints how a function is cut into segments, which backend takes each, and in \
+            which order they run. Runs nothing.
+            """
+        ],
+        options: [.function, .units, .ops, .ignoreHash],
+        examples: [
+            Example(line: "coreai plan detector.aimodel", meaning: "read the plan"),
+            Example(
+                line: "coreai plan detector.aimodel --units gpu --ops",
+                meaning: "see why an operation is not on the GPU"),
+        ],
+        run: planCommand)
+}
+
+/// What the environment may say: the row that help is made from.
+struct EnvironmentVariable: Sendable {
+    let name: String
+    let help: String
+
+    static let all = [
+        EnvironmentVariable(name: "COREAI_IGNORE_HASH", help: "1 loads a program that does not match its main.hash"),
+        EnvironmentVariable(
+            name: "COREAI_NUM_THREADS", help: "processor threads (default: the processors this process may use)"),
+        EnvironmentVariable(name: "COREAI_LOG", help: "debug, info or notice shows more than warnings"),
+    ]
+}

@@ -1,0 +1,65 @@
+import CoreAIRuntime
+import Foundation
+import NumpyFiles
+
+extension NDArray {
+    /// Elements as kernels see them: row-major, a whole byte for narrower types.
+    init(kernelBytes: Data, shape: [Int], scalarType: ScalarType) {
+        self.init(shape: shape, scalarType: scalarType)
+        kernelBytes.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress, !shape.contains(0) else { return }
+            sharedReference.unpack(from: base)
+        }
+    }
+
+    var kernelBytes: Data {
+        var data = Data(count: shape.reduce(scalarType.byteStride, *))
+        data.withUnsafeMutableBytes { bytes in
+            guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
+            sharedReference.pack(into: base)
+        }
+        return data
+    }
+
+    /// - Parameter role: leads what is thrown, `input 'x'`.
+    init(contentsOf path: String, as expected: NDArrayDescriptor, role: String) throws {
+        do {
+            let file = try NumpyArray(contentsOf: URL(fileURLWithPath: path))
+            guard expected.accepts(file.shape) else {
+                throw NumpyError("\(path): expected \(expected), found the shape \(file.shape)")
+            }
+            let bytes: Data
+            do {
+                bytes = try file.kernelBytes(as: expected.scalarType)
+            } catch {
+                throw NumpyError("\(path): \(error); convert it with astype('\(expected.scalarType.numpyStorage.name)')")
+            }
+            self.init(kernelBytes: bytes, shape: file.shape, scalarType: expected.scalarType)
+        } catch let error as NumpyError {
+            throw Failure("\(role): \(error)")
+        }
+    }
+
+    func write(to url: URL) throws {
+        try NumpyArray(scalar: scalarType, shape: shape, kernelBytes: kernelBytes).write(to: url)
+    }
+}
+
+extension NDArrayDescriptor {
+    /// Same rank, and equal where the size is fixed.
+    func accepts(_ sizes: [Int]) -> Bool {
+        sizes.count == rank && zip(shape, sizes).allSatisfy { $0 == -1 || $0 == $1 }
+    }
+}
+
+extension String {
+    /// The name as a file name: characters outside `A-Za-z0-9._-` become `_`.
+    var fileName: String {
+        String(unicodeScalars.map { scalar in
+            switch scalar {
+            case "A"..."Z", "a"..."z", "0"..."9", ".", "_", "-": Character(scalar)
+            default: "_"
+            }
+        })
+    }
+}
