@@ -13,7 +13,11 @@ extension Plan: CustomStringConvertible {
                 if let reason = noteOfOp[op]?.reason, !reasons.contains(reason) { reasons.append(reason) }
             }
             var line = "  segment \(index) \(segment.backend)\(padding)  ops \(Self.ranges(segment.ops))"
-            if !reasons.isEmpty { line += "  -- " + reasons.joined(separator: "; ") }
+            if !reasons.isEmpty {
+                let more = reasons.count - Self.reasonLimit
+                line += "  -- " + reasons.prefix(Self.reasonLimit).joined(separator: "; ")
+                if more > 0 { line += "; and \(more) more" }
+            }
             lines.append(line)
         }
         let steps = steps.map { step in
@@ -42,6 +46,9 @@ extension Plan: CustomStringConvertible {
         guard !counts.isEmpty else { return "placed nothing: the function only hands values on" }
         return "placed " + counts.map { "\($0.key) \($0.value) of \(notes.count)" }.joined(separator: ", ")
     }
+
+    /// Every reason is in the notes; a line of the plan shows the first few.
+    private static let reasonLimit = 3
 
     /// `0-3 5`
     private static func ranges(_ ops: [OpID]) -> String {
