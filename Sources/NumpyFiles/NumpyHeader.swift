@@ -17,7 +17,9 @@ struct NumpyHeader {
 
     /// - Returns: the header and the offset of the data.
     static func parse(_ file: Data) throws(NumpyError) -> (header: NumpyHeader, offset: Int) {
-        guard file.count >= 10, file.prefix(6) == magic else { throw NumpyError("expected an .npy file, found other bytes") }
+        guard file.count >= 10, file.prefix(6) == magic else {
+            throw NumpyError("expected an .npy file, found other bytes")
+        }
         let version = file[file.startIndex + 6]
         guard (1...3).contains(version) else { throw NumpyError("expected .npy format 1 to 3, found \(version)") }
         let lengthSize = version == 1 ? 2 : 4

@@ -11,7 +11,9 @@ import Testing
             let help = try Tool.run("help", command)
             #expect(help.status == 0 && help.errors.isEmpty)
             #expect(try Tool.run(command, "--help").output == help.output)
-            for part in ["Usage", "Options", "Examples", "Environment", "COREAI_IGNORE_HASH", "COREAI_NUM_THREADS", "COREAI_LOG"] {
+            for part in [
+                "Usage", "Options", "Examples", "Environment", "COREAI_IGNORE_HASH", "COREAI_NUM_THREADS", "COREAI_LOG",
+            ] {
                 #expect(help.output.contains(part), "help \(command)")
             }
             #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 100 && $0.last != " " })
@@ -20,7 +22,9 @@ import Testing
 
     @Test func versionIsOneLine() throws {
         let version = try Tool.run("--version")
-        #expect(version.status == 0 && version.output.hasPrefix("coreai ") && version.output.split(separator: "\n").count == 1)
+        #expect(
+            version.status == 0 && version.output.hasPrefix("coreai ")
+                && version.output.split(separator: "\n").count == 1)
     }
 
     @Test(arguments: [
@@ -42,16 +46,10 @@ import Testing
         (["bench", "a", "--serve-stdio"], "unknown option '--serve-stdio'"),
     ])
     func wrongArgumentsAreOneLineAndStatus64(_ words: [String], _ hint: String) throws {
-        let process = try Tool.process(words)
-        let errors = Pipe()
-        process.standardError = errors
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 64)
-        #expect(text.hasPrefix("coreai: ") && text.contains(hint), "\(text)")
-        #expect(text.filter { $0 == "\n" }.count == 1)
+        let result = try Tool.run(words)
+        #expect(result.status == 64 && result.output.isEmpty)
+        #expect(result.errors.hasPrefix("coreai: ") && result.errors.contains(hint), "\(result.errors)")
+        #expect(result.errors.filter { $0 == "\n" }.count == 1)
     }
 
     @Test func valuesMayFollowAnEqualsSign() throws {

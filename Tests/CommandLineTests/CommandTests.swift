@@ -72,25 +72,33 @@ import Testing
                 ([unaryModel, "--input", "y=\(long.path)"], ["has no input 'y'", "'x'"]),
                 ([unaryModel, "--state", "x=\(long.path)"], ["has no state 'x'"]),
                 ([unaryModel, "--shape", "x=14"], ["input 'x'", "float32 [13]", "14"]),
-                ([unaryModel, "--input", "x=\(wrong.path)"], ["input 'x'", wrong.path, "expected float32, found float64", "astype"]),
-                ([unaryModel, "--input", "x=\(long.path)"], ["input 'x'", "expected float32 [13], found the shape [14]"]),
+                (
+                    [unaryModel, "--input", "x=\(wrong.path)"],
+                    ["input 'x'", wrong.path, "expected float32, found float64", "astype"]
+                ),
+                (
+                    [unaryModel, "--input", "x=\(long.path)"],
+                    ["input 'x'", "expected float32 [13], found the shape [14]"]
+                ),
                 ([unaryModel, "--input", "x=\(hostile.path)"], ["input 'x'", "expected a shape"]),
                 ([unaryModel, "--input", "x=/nowhere.npy"], ["/nowhere.npy", "no such file or directory"]),
                 ([unaryModel, "--output-dir", wrong.path], [wrong.path, "directory"]),
             ]
             for (words, parts) in cases {
-                let process = try Tool.process(["run"] + words)
-                let errors = Pipe()
-                process.standardError = errors
-                process.standardOutput = FileHandle.nullDevice
-                try process.run()
-                let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-                process.waitUntilExit()
-                #expect(process.terminationStatus == 1, "\(words)")
+                let result = try Tool.run(["run"] + words)
+                let text = result.errors
+                #expect(result.status == 1 && result.output.isEmpty, "\(words)")
                 #expect(text.hasPrefix("coreai: ") && text.filter { $0 == "\n" }.count == 1, "\(text)")
                 for part in parts { #expect(text.contains(part), "\(text)") }
             }
         }
+    }
+
+    @Test func aFailureOnMadeUpInputsSaysSo() throws {
+        let gather = fixtures.appendingPathComponent("ops/gather/model.aimodel").path
+        let run = try Tool.run("run", gather)
+        #expect(
+            run.status == 1 && run.errors.contains("out of range") && run.errors.contains("--input gives real ones"))
     }
 
     @Test func aWrongHashIsRefusedUnlessIgnored() throws {

@@ -87,7 +87,9 @@ private func withFile(_ body: (URL) throws -> Void) throws {
     }
 
     @Test func aMissingFileIsNamed() {
-        let error = #expect(throws: NumpyError.self) { try NumpyArray(contentsOf: URL(fileURLWithPath: "/nowhere/x.npy")) }
+        let error = #expect(throws: NumpyError.self) {
+            try NumpyArray(contentsOf: URL(fileURLWithPath: "/nowhere/x.npy"))
+        }
         #expect(error?.message == "/nowhere/x.npy: no such file or directory")
     }
 }

@@ -60,7 +60,9 @@ private final class Dialogue {
             #expect(try dialogue.ask(#"{"cmd":"dump"}"#).isEmpty)
             #expect(FileManager.default.fileExists(atPath: directory.appendingPathComponent("o0.npy").path))
 
-            for wrong in ["", "{", "[]", "{}", #"{"cmd":"fly"}"#, #"{"cmd":"run","max_n":0}"#, #"{"cmd":"run","min_n":"x"}"#] {
+            for wrong in [
+                "", "{", "[]", "{}", #"{"cmd":"fly"}"#, #"{"cmd":"run","max_n":0}"#, #"{"cmd":"run","min_n":"x"}"#,
+            ] {
                 #expect(try dialogue.ask(wrong)["error"] is String, "\(wrong)")
             }
             #expect(try dialogue.ask(#"{"cmd":"stats"}"#)["error"] == nil)

@@ -7,7 +7,6 @@ enum Tool {
         let status: Int32
         let output: String
         let errors: String
-        var errorLines: [Substring] { errors.split(separator: "\n", omittingEmptySubsequences: false).dropLast() }
     }
 
     /// It lies beside the tests' own program.
@@ -31,7 +30,9 @@ enum Tool {
         return process
     }
 
-    static func run(_ arguments: String...) throws -> Result {
+    static func run(_ arguments: String...) throws -> Result { try run(arguments) }
+
+    static func run(_ arguments: [String]) throws -> Result {
         let process = try process(arguments)
         let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
