@@ -11,7 +11,9 @@ struct Arguments: Sendable {
             if word == "--", !isOptionsEnded {
                 isOptionsEnded = true
             } else if isOptionsEnded || word == "-" || !word.hasPrefix("-") {
-                guard model.isEmpty else { throw command.misuse("one \(Command.operand) is expected, found '\(word)' as well") }
+                guard model.isEmpty else {
+                    throw command.misuse("one \(Command.operand) is expected, found '\(word)' as well")
+                }
                 model = word
             } else {
                 let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)

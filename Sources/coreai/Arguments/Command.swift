@@ -30,7 +30,7 @@ extension Command {
             "Loads MODEL, an .aimodel directory, runs a function, and prints where it ran, what came out and how long it took.",
             """
             Inputs come from .npy files. An input without a file is filled from a seed: floats from -1 up to 1, integers \
-            from 0 to 7; a size that is free is 1 unless --shape says otherwise. What was filled is told. bfloat16 is \
+            from 0 to 7; a size that is free is 1 unless --shape says otherwise. The result says what was filled. bfloat16 is \
             read and written as uint16 bits, 8-bit floats as uint8, narrower types as int8 or uint8.
             """,
             "Every run, repeated or not, starts from the same states.",
@@ -45,7 +45,8 @@ extension Command {
             """,
         ],
         options: [
-            .function, .input, .shape, .seed, .state, .outputDirectory, .units, .threads, .warmup, .repeats, .ignoreHash,
+            .function, .input, .shape, .seed, .state, .outputDirectory, .units, .threads, .warmup, .repeats,
+            .ignoreHash,
             .serve, .json,
         ],
         examples: [
@@ -66,7 +67,7 @@ extension Command {
             """
         ],
         options: [
-            .function, .input, .shape, .seed, .state, .units, .threads, .warmup, .repeats, .ignoreHash, .json,
+            .function, .input, .shape, .seed, .state, .units, .threads, .warmup, .benchRepeats, .ignoreHash, .json,
         ],
         examples: [
             Example(line: "coreai bench encoder.aimodel --threads 1", meaning: "measure on one thread"),
@@ -82,7 +83,7 @@ extension Command {
         details: [
             """
             Prints the functions of MODEL with their inputs, states and outputs, its metadata, how often each operation \
-            occurs, the types its weights are stored in, and the sizes of its files. Reads no weights.
+            occurs, the types its weights are stored in, and the sizes of its files. Neither takes the hash nor reads weights.
             """
         ],
         options: [.graph, .json],

@@ -33,7 +33,9 @@ enum Help {
 
             """
         text += command.details.map { paragraph($0) + "\n" }.joined()
-        text += "Options\n" + rows(command.allOptions.map { ($0.spelling, $0.help + ($0.isRepeatable ? "; repeatable" : "")) })
+        text +=
+            "Options\n"
+            + rows(command.allOptions.map { ($0.spelling, $0.help + ($0.isRepeatable ? "; repeatable" : "")) })
         text += "\nExamples\n" + examples(command.examples)
         return text + environment
     }

@@ -38,12 +38,16 @@ extension Option {
         "cpu alone; gpu or neural-engine first, then others; or auto (default)")
     static let threads = Option("--threads", .count(atLeast: 1), "N", "processor threads; wins over COREAI_NUM_THREADS")
     static let warmup = Option("--warmup", .count(atLeast: 0), "N", "runs before the timed ones (default: 0)")
-    static let repeats = Option("--repeat", .count(atLeast: 1), "N", "timed runs (run: 1, bench: as many as fit a second)")
+    static let repeats = Option("--repeat", .count(atLeast: 1), "N", "timed runs (default: 1)")
+    static let benchRepeats = Option(
+        "--repeat", .count(atLeast: 1), "N", "timed runs (default: as many as fit a second)")
     static let ignoreHash = Option("--ignore-hash", .flag, nil, "load a program that does not match its main.hash")
-    static let serve = Option("--serve-stdio", .flag, nil, "stay loaded and answer JSON lines on standard input, see below")
+    static let serve = Option(
+        "--serve-stdio", .flag, nil, "stay loaded and answer JSON lines on standard input, as above")
     static let json = Option("--json", .flag, nil, "print one JSON object instead of text")
     static let graph = Option("--graph", .flag, nil, "print every graph; constants over 64 bytes as their size")
-    static let ops = Option("--ops", .flag, nil, "list each operation with its backend, the reason, and its source line")
+    static let ops = Option(
+        "--ops", .flag, nil, "list each operation with its backend, the reason, and its source line")
     static let help = Option("--help", .flag, nil, "print this help")
     static let version = Option("--version", .flag, nil, "print the version")
 }

@@ -35,7 +35,8 @@ extension Session.Results {
         }
         var files: [String: String] = [:]
         var owners: [String: String] = [:]
-        let all = outputs.map { ($0.name, $0.name.fileName, $0.array) }
+        let all =
+            outputs.map { ($0.name, $0.name.fileName, $0.array) }
             + states.map { ("state \($0.name)", "state_\($0.name.fileName)", $0.array) }
         for (name, fileName, array) in all {
             if let other = owners.updateValue(name, forKey: fileName) {
@@ -160,7 +161,8 @@ extension LoadReport {
 private func table(_ arguments: [Session.Argument]) -> String {
     var table = TextTable()
     for argument in arguments {
-        let assumed = argument.assumedSizes == 0 ? "" : ", free sizes taken as 1 (--shape \(argument.name)=… changes them)"
+        let assumed =
+            argument.assumedSizes == 0 ? "" : ", free sizes taken as 1 (--shape \(argument.name)=… changes them)"
         let origin =
             switch argument.origin {
             case .file(let path): "from \(path)"
@@ -182,7 +184,9 @@ private func table(_ values: [(name: String, array: NDArray)]) -> String {
             name, array.typeText, text(statistics.range?.least), text(statistics.range?.mean),
             text(statistics.range?.largest), statistics.nanCount.grouped, statistics.first.joined(separator: "  "))
     }
+    let isComplex = values.contains { $0.array.scalarType.isComplex }
     return table.text(indent: 2)
+        + (isComplex ? "  (min, mean and max of complex values are those of their magnitudes)\n" : "")
 }
 
 extension NDArray {

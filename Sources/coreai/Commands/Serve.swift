@@ -4,7 +4,9 @@ import Foundation
 func serve(_ arguments: Arguments) async throws {
     let session = try await Session(arguments)
     var (results, first) = try await session.timedRun()
-    emit(try jsonText(Greeting(load_ms: session.loadSeconds.milliseconds, first_ms: first.milliseconds, version: toolVersion)))
+    emit(
+        try jsonText(
+            Greeting(load_ms: session.loadSeconds.milliseconds, first_ms: first.milliseconds, version: toolVersion)))
     while let line = readLine() {
         do {
             switch try Request(line) {
@@ -88,8 +90,11 @@ private enum Request {
             limits.most = line.max_n ?? max(limits.most, line.min_n ?? 0)
             limits.least = line.min_n ?? min(limits.least, limits.most)
             limits.warmup = line.warmup ?? limits.warmup
-            guard limits.sliceMilliseconds >= 0, limits.least >= 0, limits.warmup >= 0, limits.most >= max(limits.least, 1)
-            else { throw Failure("expected slice_ms, min_n and warmup of at least 0 and max_n of at least 1 and min_n") }
+            guard limits.sliceMilliseconds >= 0, limits.least >= 0, limits.warmup >= 0,
+                limits.most >= max(limits.least, 1)
+            else {
+                throw Failure("expected slice_ms, min_n and warmup of at least 0 and max_n of at least 1 and min_n")
+            }
             self = .run(limits)
         case "stats": self = .stats
         case "dump": self = .dump

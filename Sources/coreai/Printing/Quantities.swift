@@ -12,7 +12,9 @@ extension Double {
         return "\((self * unit.factor).threeDigits) \(unit.name)"
     }
 
-    private var threeDigits: String { String(format: magnitude < 10 ? "%.2f" : magnitude < 100 ? "%.1f" : "%.0f", self) }
+    private var threeDigits: String {
+        String(format: magnitude < 10 ? "%.2f" : magnitude < 100 ? "%.1f" : "%.0f", self)
+    }
 
     /// A number of a tensor: integers without a point, others with up to six digits.
     var brief: String {

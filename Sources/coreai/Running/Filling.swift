@@ -39,7 +39,8 @@ extension NDArray {
             let tensor = HostTensor(part, [count], base)
             for index in 0..<count {
                 let bits = Double(numbers.next() >> 32) / 0x1p32
-                let value = part.isFloat ? (bits * 2 * steps).rounded(.down) / steps - 1 : (bits * (largest + 1)).rounded(.down)
+                let value =
+                    part.isFloat ? (bits * 2 * steps).rounded(.down) / steps - 1 : (bits * (largest + 1)).rounded(.down)
                 codec.store(value, tensor, index)
             }
         }

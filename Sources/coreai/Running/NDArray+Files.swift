@@ -32,7 +32,8 @@ extension NDArray {
             do {
                 bytes = try file.kernelBytes(as: expected.scalarType)
             } catch {
-                throw NumpyError("\(path): \(error); convert it with astype('\(expected.scalarType.numpyStorage.name)')")
+                throw NumpyError(
+                    "\(path): \(error); convert it with astype('\(expected.scalarType.numpyStorage.name)')")
             }
             self.init(kernelBytes: bytes, shape: file.shape, scalarType: expected.scalarType)
         } catch let error as NumpyError {
@@ -55,11 +56,12 @@ extension NDArrayDescriptor {
 extension String {
     /// The name as a file name: characters outside `A-Za-z0-9._-` become `_`.
     var fileName: String {
-        String(unicodeScalars.map { scalar in
-            switch scalar {
-            case "A"..."Z", "a"..."z", "0"..."9", ".", "_", "-": Character(scalar)
-            default: "_"
-            }
-        })
+        String(
+            unicodeScalars.map { scalar in
+                switch scalar {
+                case "A"..."Z", "a"..."z", "0"..."9", ".", "_", "-": Character(scalar)
+                default: "_"
+                }
+            })
     }
 }

@@ -58,11 +58,19 @@ struct Session {
         }
         let values = Dictionary(inputs.map { ($0.name, $0.array) }, uniquingKeysWith: { first, _ in first })
         let start = ContinuousClock.now
-        var outputs = try await function.run(inputs: values, states: views)
+        var outputs: InferenceFunction.Outputs
+        do {
+            outputs = try await function.run(inputs: values, states: views)
+        } catch  where !filledInputs.isEmpty {
+            let names = filledInputs.map { "'\($0.name)'" }.list()
+            throw Failure("\(describe(error)) (with made-up values for \(names); --input gives real ones)")
+        }
         let seconds = (ContinuousClock.now - start).seconds
         for name in function.descriptor.outputNames {
             guard let value = outputs.remove(name) else { continue }
-            guard let array = value.ndArray else { throw Failure("output '\(name)' is an image; only arrays can be shown") }
+            guard let array = value.ndArray else {
+                throw Failure("output '\(name)' is an image; only arrays can be shown")
+            }
             results.outputs.append((name, array))
         }
         return (results, seconds)
@@ -80,7 +88,8 @@ extension Session {
             for (name, _) in arguments.named(option) where !known.contains(name) {
                 let accepted = known.isEmpty ? "it has none" : "it has " + known.map { "'\($0)'" }.list()
                 throw Failure(
-                    "function '\(function.name)' has no \(role) '\(name)'\(didYouMean(name, among: known)) (\(accepted))")
+                    "function '\(function.name)' has no \(role) '\(name)'\(didYouMean(name, among: known)) (\(accepted))"
+                )
             }
         }
         let files = pairs(arguments, .input)
@@ -103,7 +112,9 @@ extension Session {
     }
 
     private static func array(_ descriptor: InferenceValue.Descriptor?, _ role: String) throws -> NDArrayDescriptor {
-        guard case .ndArray(let array)? = descriptor else { throw Failure("\(role) is an image; only arrays can be given") }
+        guard case .ndArray(let array)? = descriptor else {
+            throw Failure("\(role) is an image; only arrays can be given")
+        }
         return array
     }
 
@@ -117,7 +128,8 @@ extension Session {
             return Argument(
                 name: name, array: try NDArray(contentsOf: file, as: descriptor, role: role), origin: .file(file))
         }
-        let sizes = try shape.map { try parse(shape: $0, for: descriptor, role) } ?? descriptor.shape.map { $0 == -1 ? 1 : $0 }
+        let sizes =
+            try shape.map { try parse(shape: $0, for: descriptor, role) } ?? descriptor.shape.map { $0 == -1 ? 1 : $0 }
         try checkMemory(for: sizes, descriptor, role)
         let assumed = shape == nil ? descriptor.shape.count { $0 == -1 } : 0
         let wanted = descriptor.resolvingDynamicDimensions(sizes)
@@ -177,11 +189,14 @@ extension AIModel {
         if let wanted {
             guard !names.contains(wanted) else { return wanted }
             throw Failure(
-                "the model has no function '\(wanted)'\(didYouMean(wanted, among: names)) (it has \(names.isEmpty ? "none" : known))")
+                "the model has no function '\(wanted)'\(didYouMean(wanted, among: names)) (it has \(names.isEmpty ? "none" : known))"
+            )
         }
         if names.contains("main") { return "main" }
         guard let first = names.first else { throw Failure("the model has no functions") }
-        guard names.count == 1 else { throw Failure("the model has no function 'main'; choose one with --function: \(known)") }
+        guard names.count == 1 else {
+            throw Failure("the model has no function 'main'; choose one with --function: \(known)")
+        }
         return first
     }
 }

@@ -25,7 +25,9 @@ struct Statistics {
                 let real = codec.load(tensor, index * parts)
                 let imaginary = scalar.isComplex ? codec.load(tensor, index * 2 + 1) : 0
                 if index < firstCount {
-                    first.append(scalar.isComplex ? "\(real.brief)\(imaginary < 0 ? "" : "+")\(imaginary.brief)i" : text(real, index))
+                    first.append(
+                        scalar.isComplex
+                            ? "\(real.brief)\(imaginary < 0 ? "" : "+")\(imaginary.brief)i" : text(real, index))
                 }
                 let value = scalar.isComplex ? hypot(real, imaginary) : real
                 guard !value.isNaN else {
