@@ -67,7 +67,8 @@ let package = Package(
         .executableTarget(
             name: "coreai",
             dependencies: [
-                "CoreAI", "CoreAIAsset", "CoreAIBackend", "CoreAIDelegates", "CoreAIGraph", "CoreAIOps", "CoreAIRuntime",
+                "CoreAI", "CoreAIAsset", "CoreAIBackend", "CoreAIDelegates", "CoreAIGraph", "CoreAIOps",
+                "CoreAIRuntime",
                 "NumpyFiles",
             ], swiftSettings: strict),
         .executableTarget(
@@ -81,9 +82,12 @@ let package = Package(
         .testTarget(name: "NumpyFilesTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),
         .testTarget(name: "CoreAIOpsTests", dependencies: ["CoreAIOps"]),
         .testTarget(name: "CoreAIAssetTests", dependencies: ["CoreAIAsset", "CoreAITestSupport"]),
-        .testTarget(name: "CoreAIPlannerTests", dependencies: ["CoreAIPlanner", "CoreAIBackend", "ReferenceBackend", "CoreAITestSupport"]),
         .testTarget(
-            name: "CoreAIRuntimeTests", dependencies: ["CoreAI", "CoreAITestSupport", "os", "Metal", "CoreVideo", "IOSurface", "CoreGraphics"],
+            name: "CoreAIPlannerTests",
+            dependencies: ["CoreAIPlanner", "CoreAIBackend", "ReferenceBackend", "CoreAITestSupport"]),
+        .testTarget(
+            name: "CoreAIRuntimeTests",
+            dependencies: ["CoreAI", "CoreAITestSupport", "os", "Metal", "CoreVideo", "IOSurface", "CoreGraphics"],
             swiftSettings: lifetimes),
         .testTarget(
             name: "ConformanceTests", dependencies: ["CoreAITestSupport", "ReferenceBackend", "OpenBLASBackend"]),

@@ -21,7 +21,8 @@ func textBoxes(in map: [Float], width: Int, height: Int, threshold: Float = 0.3)
         while let place = stack.popLast() {
             let (x, y) = (place % width, place / width)
             box = Box(
-                left: min(box.left, x), top: min(box.top, y), right: max(box.right, x + 1), bottom: max(box.bottom, y + 1))
+                left: min(box.left, x), top: min(box.top, y), right: max(box.right, x + 1),
+                bottom: max(box.bottom, y + 1))
             sum += map[place]
             count += 1
             for (dx, dy) in [(-1, 0), (1, 0), (0, -1), (0, 1)] {

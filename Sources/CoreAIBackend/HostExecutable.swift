@@ -254,7 +254,8 @@ package final class HostExecutable: Executable {
         }
         let isPlain = weight.constant.packing == .elements && !weight.type.scalar.isSubByte
         if isPlain, weight.constant.bytes.count >= byteCount,
-            weight.constant.bytes.unsafeBaseAddress.map({ Int(bitPattern: $0) % alignment(of: weight.type.scalar) == 0 }) ?? true
+            weight.constant.bytes.unsafeBaseAddress.map({ Int(bitPattern: $0) % alignment(of: weight.type.scalar) == 0 }
+            ) ?? true
         {
             return weight.constant.bytes
         }

@@ -130,7 +130,8 @@ package final class LoadedModel: Sendable {
             PlacementReport(
                 function.plan, requested: requested,
                 unitOf: Dictionary(
-                    units.map { ($0.backend.info.name, $0.backend.info.unit) }, uniquingKeysWith: { first, _ in first }))
+                    units.map { ($0.backend.info.name, $0.backend.info.unit) }, uniquingKeysWith: { first, _ in first })
+            )
         }
     }
 }

@@ -31,7 +31,9 @@ struct CompiledPlan: Sendable {
     }
 
     /// - Parameter devices: by backend name.
-    func load(on devices: [String: any Device], descriptor: InferenceFunctionDescriptor) throws(BackendError) -> Executor {
+    func load(on devices: [String: any Device], descriptor: InferenceFunctionDescriptor) throws(BackendError)
+        -> Executor
+    {
         var executables: [any Executable] = []
         var deviceOfSegment: [any Device] = []
         for (index, segment) in plan.segments.enumerated() {
@@ -43,7 +45,9 @@ struct CompiledPlan: Sendable {
         }
         var executors: [OpID: [Executor]] = [:]
         for (op, plans) in regions {
-            for region in plans { executors[op, default: []].append(try region.load(on: devices, descriptor: descriptor)) }
+            for region in plans {
+                executors[op, default: []].append(try region.load(on: devices, descriptor: descriptor))
+            }
         }
         return try Executor(
             plan, descriptor: descriptor, executables: executables, devices: deviceOfSegment, regions: executors)

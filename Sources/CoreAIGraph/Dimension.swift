@@ -203,7 +203,9 @@ extension Dimension {
 
     /// The quotient if each term is divisible by a one-term divisor.
     private func exactlyDivided(by divisor: Dimension) -> Dimension? {
-        guard let terms, let divisors = divisor.terms, divisors.count == 1, divisors[0].coefficient != 0 else { return nil }
+        guard let terms, let divisors = divisor.terms, divisors.count == 1, divisors[0].coefficient != 0 else {
+            return nil
+        }
         var quotient: [Term] = []
         for term in terms {
             guard divisors[0].coefficient != -1 || term.coefficient != .min,
@@ -346,7 +348,9 @@ extension Dimension: CustomStringConvertible {
             for term in terms {
                 let factors = term.factors.map(\.description).joined(separator: "*")
                 let magnitude = String(term.coefficient.magnitude)
-                let body = term.factors.isEmpty ? magnitude : (term.coefficient.magnitude == 1 ? factors : factors + "*" + magnitude)
+                let body =
+                    term.factors.isEmpty
+                    ? magnitude : (term.coefficient.magnitude == 1 ? factors : factors + "*" + magnitude)
                 if term.coefficient < 0 {
                     text += "-" + body
                 } else {

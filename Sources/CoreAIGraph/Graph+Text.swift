@@ -134,7 +134,8 @@ struct GraphPrinter {
         case .tensor(let tensor): return tensorType(tensor)
         case .sparse(let tensor, let encoding):
             let stored = encoding.storedCount.map(String.init) ?? "?"
-            let block = encoding.blockSize.isEmpty ? "" : ", " + encoding.blockSize.map(String.init).joined(separator: ", ")
+            let block =
+                encoding.blockSize.isEmpty ? "" : ", " + encoding.blockSize.map(String.init).joined(separator: ", ")
             return "sparse(\(encoding.scheme.rawValue), \(encoding.positionWidth), \(encoding.coordinateWidth), "
                 + "\(stored)\(block)) \(tensorType(tensor))"
         case .image(let image): return "image(\(image.pixelFormat))[\(image.height), \(image.width)]"
@@ -152,7 +153,9 @@ struct GraphPrinter {
     private func name(_ name: String) -> String {
         let isPlain =
             !name.isEmpty && name.utf8.first.map { !(48...57).contains($0) } == true
-            && name.utf8.allSatisfy { ($0 | 32 >= 97 && $0 | 32 <= 122) || (48...57).contains($0) || $0 == 95 || $0 == 46 }
+            && name.utf8.allSatisfy {
+                ($0 | 32 >= 97 && $0 | 32 <= 122) || (48...57).contains($0) || $0 == 95 || $0 == 46
+            }
         return isPlain ? name : quoted(name)
     }
 

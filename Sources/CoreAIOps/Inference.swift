@@ -78,7 +78,9 @@ public struct InferenceContext: Sendable {
     /// The elements of a steering operand that must be plain numbers (axes, strides, permutations).
     /// - Throws: if they are not known, saying that the operand must be constant.
     public func numbers(_ name: String) throws(GraphError) -> [Int] {
-        guard let values = steering(name) else { throw error("operand '\(name)' must be known when the model is loaded") }
+        guard let values = steering(name) else {
+            throw error("operand '\(name)' must be known when the model is loaded")
+        }
         var numbers: [Int] = []
         for value in values {
             guard let number = value.constant else {

@@ -8,7 +8,8 @@ extension Signature {
         let isVariadic = present.last?.isVariadic ?? false
         let required = isVariadic ? present.count - 1 : present.count
         guard isVariadic ? op.operands.count >= required : op.operands.count == required else {
-            throw GraphError("takes \(isVariadic ? "at least " : "")\(required) operands, has \(op.operands.count)", op: op)
+            throw GraphError(
+                "takes \(isVariadic ? "at least " : "")\(required) operands, has \(op.operands.count)", op: op)
         }
         for (index, type) in operandTypes.enumerated() {
             guard let operand = index < present.count ? present[index] : present.last else { continue }

@@ -10,7 +10,8 @@ package struct CanonicalGraph: Hashable, Sendable {
     /// Upper bounds of symbols that only running an op can bind.
     package var symbolBounds: [Int: Dimension]
     /// Symbols below this number are sizes of inputs; the others are defined by ops.
-    package var inputSymbolCount: Int}
+    package var inputSymbolCount: Int
+}
 
 /// - Parameters:
 ///   - graph: a function as read.

@@ -33,7 +33,8 @@ func clusters(in graph: Graph) -> [[Int]] {
 private func fuses(_ producer: Op, into consumer: Op) -> Bool {
     guard let first = OpTable[producer.name]?.form, let second = OpTable[consumer.name]?.form else { return false }
     switch (first, second) {
-    case (.pointwise, .pointwise), (.pointwise, .reduction), (.reduction, .pointwise), (.kernel, .pointwise): return true
+    case (.pointwise, .pointwise), (.pointwise, .reduction), (.reduction, .pointwise), (.kernel, .pointwise):
+        return true
     case (.view, .pointwise), (.pointwise, .view), (.view, .view), (.view, .kernel), (.kernel, .view): return true
     case (.weight, .kernel): return true
     default: return false

@@ -24,7 +24,9 @@ private func renumbered(_ graph: Graph, ops: [Op]) -> Graph {
     result.ops = ops.map { op in
         var op = op
         op.operands = op.operands.map { map[$0.index] }
-        for index in op.regions.indices { op.regions[index].captures = op.regions[index].captures.map { map[$0.index] } }
+        for index in op.regions.indices {
+            op.regions[index].captures = op.regions[index].captures.map { map[$0.index] }
+        }
         op.results.forEach(define)
         op.results = op.results.map { map[$0.index] }
         return op

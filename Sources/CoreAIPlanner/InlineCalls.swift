@@ -50,7 +50,9 @@ private struct Inliner {
             }
             var operands: [ValueID] = []
             for operand in op.operands {
-                guard let value = map[operand.index] else { throw GraphError("\(operand) is used before it is defined", op: op) }
+                guard let value = map[operand.index] else {
+                    throw GraphError("\(operand) is used before it is defined", op: op)
+                }
                 operands.append(value)
             }
             if let body = try body(of: op, callers: callers) {
@@ -74,7 +76,9 @@ private struct Inliner {
             regions[index] = try inlineCalls(regions[index], library, callers: callers + [op.name])
             var captures: [ValueID] = []
             for capture in regions[index].captures {
-                guard let value = map[capture.index] else { throw GraphError("\(capture) is used before it is defined", op: op) }
+                guard let value = map[capture.index] else {
+                    throw GraphError("\(capture) is used before it is defined", op: op)
+                }
                 captures.append(value)
             }
             regions[index].captures = captures
@@ -87,7 +91,9 @@ private struct Inliner {
         if op.name.hasPrefix("dataflow.invoke_v") {
             guard case .symbol(let path)? = op[attribute: "callee"] else { throw GraphError("no callee", op: op) }
             let name = path.joined(separator: "_")
-            guard let body = library[name] else { throw GraphError("calls '\(name)', which the asset does not hold", op: op) }
+            guard let body = library[name] else {
+                throw GraphError("calls '\(name)', which the asset does not hold", op: op)
+            }
             guard !callers.contains(name) else { throw GraphError("'\(name)' calls itself", op: op) }
             return body
         }

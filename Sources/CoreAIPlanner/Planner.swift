@@ -50,7 +50,10 @@ package struct Planner: Sendable {
                 steps.append(.control(part.ops[0]))
                 var plans: [Plan] = []
                 for region in graph[part.ops[0]].regions {
-                    plans.append(try plan(region, known: known.union(Self.symbols(graph)).union(Self.inputSymbols(region)), canonical))
+                    plans.append(
+                        try plan(
+                            region, known: known.union(Self.symbols(graph)).union(Self.inputSymbols(region)), canonical)
+                    )
                 }
                 subplans[part.ops[0]] = plans
                 continue
@@ -103,7 +106,8 @@ package struct Planner: Sendable {
             if !op.regions.isEmpty {
                 placement.unitOf[index] = units.count
                 placement.notes.append(
-                    PlacementNote(op: OpID(index), name: op.name, backend: Plan.host, reason: nil, location: op.location))
+                    PlacementNote(
+                        op: OpID(index), name: op.name, backend: Plan.host, reason: nil, location: op.location))
                 continue
             }
             guard let unit = units.indices.first(where: { taken[$0].contains(OpID(index)) }) else {

@@ -38,7 +38,8 @@ private struct Resolver {
         result.states = []
         for port in source.inputs.dropLast(source.captures.count) { try addInput(port) }
         for state in source.states {
-            result.states.append(StatePort(state.name, input: try addArgument(state.name, state.input), output: state.output))
+            result.states.append(
+                StatePort(state.name, input: try addArgument(state.name, state.input), output: state.output))
         }
         inputSymbolCount = result.symbolCount
         try addOps()
@@ -120,7 +121,8 @@ private struct Resolver {
         try check(types, of: op)
         result.symbolCount += context.freshSymbols.count
         symbolBounds.merge(context.symbolBounds) { first, _ in first }
-        for constraint in context.constraints where !constraints.contains(where: { $0.left == constraint.left && $0.right == constraint.right }) {
+        for constraint in context.constraints
+        where !constraints.contains(where: { $0.left == constraint.left && $0.right == constraint.right }) {
             constraints.append(constraint)
         }
         if !context.symbolBounds.isEmpty { copy[attribute: sizedByOpAttribute] = .unit }
@@ -198,7 +200,9 @@ private struct Resolver {
 
     /// The values handed into and out of regions must be as many as the op's own.
     private func checkRegions(of op: Op, _ copy: Op) throws(GraphError) {
-        guard copy.regions.count == 2 else { throw GraphError("has \(copy.regions.count) regions, 2 are expected", op: op) }
+        guard copy.regions.count == 2 else {
+            throw GraphError("has \(copy.regions.count) regions, 2 are expected", op: op)
+        }
         func count(_ region: Graph) -> Int { region.inputs.count - region.captures.count }
         let (first, second) = (copy.regions[0], copy.regions[1])
         let isLoop = op.name.hasPrefix("controlflow.while")
@@ -209,7 +213,8 @@ private struct Resolver {
             : [first, second].allSatisfy { count($0) == 0 && $0.outputs.count == op.results.count }
         guard isRight else { throw GraphError("its regions take or give another number of values than the op", op: op) }
         if isLoop {
-            guard first.tensorType(first.outputs[0].value).scalar == .bool, first.tensorType(first.outputs[0].value).elementCount == 1
+            guard first.tensorType(first.outputs[0].value).scalar == .bool,
+                first.tensorType(first.outputs[0].value).elementCount == 1
             else { throw GraphError("the condition of the loop must be one boolean", op: op) }
         }
         // Declared types are what the regions give, as far as they say.
@@ -218,7 +223,8 @@ private struct Resolver {
                 guard region.tensorType(port.value).scalar == source[result].type.tensor?.scalar,
                     region.tensorType(port.value).rank == source[result].type.tensor?.rank
                 else {
-                    throw GraphError("declares \(source[result].type) where a region gives \(region.tensorType(port.value))", op: op)
+                    throw GraphError(
+                        "declares \(source[result].type) where a region gives \(region.tensorType(port.value))", op: op)
                 }
             }
         }
@@ -290,7 +296,9 @@ private struct Resolver {
         let isKnown = values.allSatisfy { $0?.contains(where: \.isUnknown) == false }
         guard !op.isConstant, !values.isEmpty, isKnown else { return false }
         for (index, type) in types.enumerated() {
-            guard let tensor = type.tensor, tensor.staticShape != nil, let elements = values[index] else { return false }
+            guard let tensor = type.tensor, tensor.staticShape != nil, let elements = values[index] else {
+                return false
+            }
             let numbers = elements.compactMap(\.constant)
             if numbers.count == elements.count, let constant = Constant(numbers, tensor.scalar) {
                 define(old.results[index], type, constant, op.location, elements)

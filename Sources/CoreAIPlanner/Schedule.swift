@@ -126,7 +126,10 @@ private struct ReadyOps {
 
     mutating func next(preferring unit: Int?) -> (op: Int, unit: Int)? {
         if let unit, let op = heaps[unit].popLast() { return (op, unit) }
-        guard let unit = heaps.indices.filter({ !heaps[$0].isEmpty }).min(by: { heaps[$0].last ?? 0 < heaps[$1].last ?? 0 }),
+        guard
+            let unit = heaps.indices.filter({ !heaps[$0].isEmpty }).min(by: {
+                heaps[$0].last ?? 0 < heaps[$1].last ?? 0
+            }),
             let op = heaps[unit].popLast()
         else { return nil }
         return (op, unit)

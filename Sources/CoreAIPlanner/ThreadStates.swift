@@ -41,7 +41,10 @@ func threadStates(_ graph: Graph) throws(GraphError) -> Graph {
         case nil:
             guard !op.operands.contains(where: { current[$0] != nil }),
                 !op.regions.contains(where: { $0.captures.contains { current[$0] != nil } })
-            else { throw GraphError("states inside control flow are not supported by this runtime yet", op: op, isUnsupported: true) }
+            else {
+                throw GraphError(
+                    "states inside control flow are not supported by this runtime yet", op: op, isUnsupported: true)
+            }
             var copy = op
             copy.operands = op.operands.map { replacement[$0] ?? $0 }
             for index in copy.regions.indices {

@@ -45,7 +45,8 @@ package final class Executor: FunctionExecutor {
 
     /// - Parameter outer: the values of the symbols of the graph this one is a region of.
     fileprivate func run(
-        inputs: [HostTensor], states: [HostTensor], symbols outer: [Int?], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
+        inputs: [HostTensor], states: [HostTensor], symbols outer: [Int?],
+        output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
         isCancelled: () -> Bool
     ) throws {
         var symbols = outer
@@ -293,7 +294,8 @@ package final class Executor: FunctionExecutor {
             for (size, number) in zip(executor.plan.graph.tensorType(value).shape, sizes) {
                 guard let symbol = size.symbolNumber, symbols[symbol] == nil else { continue }
                 guard let number else {
-                    throw BackendError(.invalidArgument, "the size \(size) of \(value) does not follow from its operands")
+                    throw BackendError(
+                        .invalidArgument, "the size \(size) of \(value) does not follow from its operands")
                 }
                 symbols[symbol] = number
             }
@@ -363,7 +365,8 @@ package final class Executor: FunctionExecutor {
                 let declared = executor.plan.graph.tensorType(value)
                 guard Executor.shape(of: declared, symbols) == result.binding.shape else {
                     throw BackendError(
-                        .failed, GraphError("gives \(result.binding.shape) where \(declared) is declared", op: op).description)
+                        .failed,
+                        GraphError("gives \(result.binding.shape) where \(declared) is declared", op: op).description)
                 }
                 bindings[value.index] = result.binding
             }
@@ -413,7 +416,9 @@ package final class Executor: FunctionExecutor {
                         let buffer = try HostBuffer(byteCount: region.bytes(of: value, shape))
                         let owned = OwnedValue(Binding(buffer, shape: shape), graph.tensorType(value).scalar)
                         outputs[index] = owned
-                        guard let tensor = owned.tensor else { throw BackendError(.outOfMemory, "no memory for a region") }
+                        guard let tensor = owned.tensor else {
+                            throw BackendError(.outOfMemory, "no memory for a region")
+                        }
                         return tensor
                     },
                     isCancelled: isCancelled)
@@ -459,7 +464,8 @@ package final class Executor: FunctionExecutor {
         }
 
         private func copy(_ source: Binding, to target: Binding, _ byteCount: Int) throws {
-            guard byteCount > 0, let from = source.buffer.hostBytes?.baseAddress, let to = target.buffer.hostBytes?.baseAddress
+            guard byteCount > 0, let from = source.buffer.hostBytes?.baseAddress,
+                let to = target.buffer.hostBytes?.baseAddress
             else { return }
             to.copyMemory(from: from + source.byteOffset, byteCount: byteCount)
         }
@@ -543,7 +549,8 @@ private struct MemoryPlan: Sendable {
     }
 
     private static func expand(_ op: Op, _ type: TensorType) throws(BackendError) -> HostBuffer {
-        guard let definition = OpTable[op.name], let shape = type.staticShape, let count = type.scalar.byteCount(shape) else {
+        guard let definition = OpTable[op.name], let shape = type.staticShape, let count = type.scalar.byteCount(shape)
+        else {
             throw BackendError(.invalidArgument, "a constant of type \(type)")
         }
         let buffer = try HostBuffer(byteCount: count)

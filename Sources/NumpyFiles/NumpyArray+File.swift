@@ -34,7 +34,8 @@ extension NumpyArray {
     package func write(to url: URL) throws(NumpyError) {
         guard let header = NumpyHeader(dtype: dtype, shape: shape).encoded else {
             throw NumpyError(
-                "\(url.path): expected a type of NumPy and at most \(NumpyHeader.maximumRank) sizes, found \(dtype.name) \(shape)")
+                "\(url.path): expected a type of NumPy and at most \(NumpyHeader.maximumRank) sizes, found \(dtype.name) \(shape)"
+            )
         }
         guard NumpyHeader.byteCount(dtype, shape) == data.count else {
             throw NumpyError("\(url.path): expected the bytes of \(dtype.name) \(shape), found \(data.count)")

@@ -47,7 +47,8 @@ package struct NumpyArray: Sendable {
             let value = scalar.isSignedInteger ? Int(Int8(bitPattern: byte)) : Int(byte)
             guard range.contains(value) else {
                 throw fault(
-                    "expected \(range.lowerBound) to \(range.upperBound) for \(scalar.name), found \(value) at element \(index)")
+                    "expected \(range.lowerBound) to \(range.upperBound) for \(scalar.name), found \(value) at element \(index)"
+                )
             }
         }
     }

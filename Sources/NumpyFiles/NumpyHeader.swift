@@ -40,14 +40,17 @@ struct NumpyHeader {
     static func parse(_ file: Data) throws(NumpyError) -> (header: NumpyHeader, offset: Int) {
         let start = file.startIndex
         guard file.count >= 10, file.starts(with: magic) else {
-            throw NumpyError("expected an .npy file, which starts with \\x93NUMPY, found \(file.count) bytes of something else")
+            throw NumpyError(
+                "expected an .npy file, which starts with \\x93NUMPY, found \(file.count) bytes of something else")
         }
         let version = file[start + 6]
         guard (1...3).contains(version) else {
             throw NumpyError("expected .npy format 1 to 3, found \(version).\(file[start + 7])")
         }
         let prefix = version == 1 ? 10 : 12
-        guard file.count >= prefix else { throw NumpyError("expected a header length of 4 bytes, found the end of the file") }
+        guard file.count >= prefix else {
+            throw NumpyError("expected a header length of 4 bytes, found the end of the file")
+        }
         let length = (8..<prefix).reversed().reduce(0) { $0 << 8 | Int(file[start + $1]) }
         guard length <= file.count - prefix else {
             throw NumpyError("expected a header of \(length) bytes, found \(file.count - prefix) in the file")
@@ -59,7 +62,8 @@ struct NumpyHeader {
         }
         guard file.count - prefix - length == byteCount else {
             throw NumpyError(
-                "expected \(byteCount) bytes for \(header.dtype.name) \(header.shape), found \(file.count - prefix - length)")
+                "expected \(byteCount) bytes for \(header.dtype.name) \(header.shape), found \(file.count - prefix - length)"
+            )
         }
         return (header, prefix + length)
     }
@@ -92,7 +96,8 @@ struct NumpyHeader {
         let code = mark == nil ? descr : String(descr.dropFirst())
         guard let name = Self.names.first(where: { $0.code == code }) else {
             throw NumpyError(
-                "expected an element type of \(Self.names.map(\.code).joined(separator: ", ")), found '\(descr)'; convert the array with astype first")
+                "expected an element type of \(Self.names.map(\.code).joined(separator: ", ")), found '\(descr)'; convert the array with astype first"
+            )
         }
         dtype = name.type
         shape = sizes
@@ -103,7 +108,9 @@ struct NumpyHeader {
     /// Magic, version, length and dictionary, padded so that elements start at a multiple of 64 bytes; nil for what no file
     /// can hold.
     var encoded: [UInt8]? {
-        guard let code = Self.names.first(where: { $0.type == dtype })?.code, shape.count <= Self.maximumRank else { return nil }
+        guard let code = Self.names.first(where: { $0.type == dtype })?.code, shape.count <= Self.maximumRank else {
+            return nil
+        }
         let mark = dtype.byteStride == 1 ? "|" : "<"
         let sizes = shape.map(String.init).joined(separator: ", ") + (shape.count == 1 ? "," : "")
         var text = Array("{'descr': '\(mark)\(code)', 'fortran_order': False, 'shape': (\(sizes)), }".utf8)

@@ -19,7 +19,9 @@ struct Random {
         switch below(8) {
         case 0: data = data.prefix(below(data.count))
         case 1: data.removeSubrange(range(in: data, atMost: 64))
-        case 2: data.insert(contentsOf: (0..<below(32)).map { _ in UInt8(truncatingIfNeeded: next()) }, at: below(data.count))
+        case 2:
+            data.insert(
+                contentsOf: (0..<below(32)).map { _ in UInt8(truncatingIfNeeded: next()) }, at: below(data.count))
         case 3:
             for index in range(in: data, atMost: 32) { data[index] = 0xff }
         case 4:

@@ -48,7 +48,6 @@ func write(_ seed: Int) throws -> Int {
     return program.count
 }
 
-
 var refused = 0
 for seed in first..<first + count {
     say("seed \(seed)")

@@ -17,7 +17,8 @@ import Testing
             .handle(
                 .tensor(
                     TensorType(
-                        .float16, [1, 4], layout: LayoutConstraint(alignments: [1, 1, 64], interleave: [1, 4], backing: 2)))))
+                        .float16, [1, 4],
+                        layout: LayoutConstraint(alignments: [1, 1, 64], interleave: [1, 4], backing: 2)))))
         graph.states = [StatePort("kv", input: state, output: state)]
         let constant = graph.append(
             "primitive.constant_v1", [],
@@ -30,7 +31,9 @@ import Testing
             NamedAttribute("mode", .word("reflect")),
             NamedAttribute(
                 "sizes",
-                .dimensions([s * 2 - 1, s.floorDivided(by: 3), .maximum(s - 4, 1), Dimension(-7), Dimension(-1) * s, .unknown])),
+                .dimensions([
+                    s * 2 - 1, s.floorDivided(by: 3), .maximum(s - 4, 1), Dimension(-7), Dimension(-1) * s, .unknown,
+                ])),
             NamedAttribute("callee", .symbol(["a", "b c"])), NamedAttribute("type", .type(.token)),
             NamedAttribute("odd name", .dictionary([NamedAttribute("k", .array([]))])),
             NamedAttribute("bits", .elements(Constant(Bytes(copying: [7]), packing: .bits))),

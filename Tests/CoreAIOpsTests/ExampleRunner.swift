@@ -7,7 +7,9 @@ extension OwnedTensor {
     init(_ tensor: Example.Tensor) {
         self.init(tensor.scalar, tensor.shape)
         let part = tensor.scalar.complexPart ?? tensor.scalar
-        for (index, value) in tensor.values.enumerated() { write(value, part, self.tensor.base + index * part.byteStride) }
+        for (index, value) in tensor.values.enumerated() {
+            write(value, part, self.tensor.base + index * part.byteStride)
+        }
     }
 
     var numbers: [Double] {
@@ -26,7 +28,9 @@ private func write(_ value: Double, _ scalar: ScalarType, _ pointer: UnsafeMutab
     case _ where scalar.isFloat: fatalError("no examples of \(scalar)")
     default:
         let bits = value < 0 ? UInt64(bitPattern: Int64(value)) : UInt64(value)
-        withUnsafeBytes(of: bits.littleEndian) { pointer.copyMemory(from: $0.baseAddress!, byteCount: scalar.byteStride) }
+        withUnsafeBytes(of: bits.littleEndian) {
+            pointer.copyMemory(from: $0.baseAddress!, byteCount: scalar.byteStride)
+        }
     }
 }
 

@@ -2,7 +2,9 @@ import CoreAIGraph
 import CoreAIOps
 import Testing
 
-private func infer(_ op: Op, _ types: [TensorType], values: [[Dimension]?], declared: [TensorType]) throws -> [ValueType] {
+private func infer(_ op: Op, _ types: [TensorType], values: [[Dimension]?], declared: [TensorType]) throws
+    -> [ValueType]
+{
     let definition = try #require(OpTable[op.name])
     var context = InferenceContext(
         op: op, signature: definition.signature, operandTypes: types.map { .tensor($0) }, operandValues: values,
@@ -28,7 +30,9 @@ private func region(yielding argument: Int) -> Graph {
     }
 }
 
-@Test(arguments: [Constant.Packing.elements, .bits, .splat]) func constantsOfTheWrongSizeAreRefused(_ packing: Constant.Packing) {
+@Test(arguments: [Constant.Packing.elements, .bits, .splat]) func constantsOfTheWrongSizeAreRefused(
+    _ packing: Constant.Packing
+) {
     let constant = Constant(Bytes(copying: [1, 2, 3]), packing: packing)
     let op = Op("primitive.constant_v1", attributes: [.init("value", .elements(constant))])
     for shape in [[2, 2], [Int.max, 4], [.max]] as [[Int]] {

@@ -63,16 +63,20 @@ private func check(
     var context = InferenceContext(
         op: op, signature: definition.signature,
         operandTypes: operands.enumerated().map { index, operand in
-            .tensor(TensorType(
-                operand.scalar, operand.shape.indices.map { index == data ? .symbol($0) : Dimension(operand.shape[$0]) }))
+            .tensor(
+                TensorType(
+                    operand.scalar,
+                    operand.shape.indices.map { index == data ? .symbol($0) : Dimension(operand.shape[$0]) }))
         },
         operandValues: operands.enumerated().map { index, operand in
             index == data || !operand.scalar.isInteger ? nil : operand.values.map { Dimension(Int($0)) }
         },
-        declaredTypes: [.tensor(TensorType(operands[data].scalar, shape.map { _ in .unknown }))], nextSymbol: sizes.count)
+        declaredTypes: [.tensor(TensorType(operands[data].scalar, shape.map { _ in .unknown }))],
+        nextSymbol: sizes.count)
     let inferred = try #require(try definition.inferTypes(&context).first?.tensor)
     #expect(context.freshSymbols.isEmpty, "\(name) of \(operands) needs no data")
-    #expect(inferred.shape.map { $0.evaluated(sizes.map { Optional($0) }) } == shape, "\(name): \(inferred) of \(operands)")
+    #expect(
+        inferred.shape.map { $0.evaluated(sizes.map { Optional($0) }) } == shape, "\(name): \(inferred) of \(operands)")
 }
 
 @Test(arguments: seeds) func slicesTakeThePositionsTheBoundsName(_ seed: UInt64) throws {
@@ -163,7 +167,8 @@ private func check(
         positions(rest).map { Double(flat([row < 0 ? row + one.shape[0] : row] + $0, one.shape)) }
     }
     try check(
-        "primitive.gather_nd_v1", [one.x, .init(.int32, [2, 2, 1], rows.map(Double.init))], expect: [2, 2] + rest, slices)
+        "primitive.gather_nd_v1", [one.x, .init(.int32, [2, 2, 1], rows.map(Double.init))], expect: [2, 2] + rest,
+        slices)
 }
 
 @Test(arguments: seeds) func joinsKeepEachInput(_ seed: UInt64) throws {
@@ -210,7 +215,8 @@ private func infer(
         "primitive.concat_v1", [scalar, scalar, vector], values: [[0], [batch * 2], known])
     #expect(joined.resultValues == [[batch * 2, batch, length, 64]])
     let one = TensorType(.int32, [1])
-    let tail = try infer("primitive.slice_v1", [vector, one, one, one], values: [known, [-2], [Dimension(Int(Int32.max))], [1]])
+    let tail = try infer(
+        "primitive.slice_v1", [vector, one, one, one], values: [known, [-2], [Dimension(Int(Int32.max))], [1]])
     #expect(tail.resultValues == [[length, 64]])
     let parts = try infer("primitive.split_v1", [vector, scalar, scalar], values: [known, [2], [0]], results: 2)
     #expect(parts.resultValues == [[batch, length], [64]])
@@ -221,7 +227,9 @@ private func infer(
     func reshape(_ shape: [Dimension], to sizes: [Dimension]) throws -> [Dimension]? {
         var context = InferenceContext(
             op: Op(definition.name), signature: definition.signature,
-            operandTypes: [.tensor(TensorType(.float32, shape)), .tensor(TensorType(.int32, [Dimension(sizes.count)]))],
+            operandTypes: [
+                .tensor(TensorType(.float32, shape)), .tensor(TensorType(.int32, [Dimension(sizes.count)])),
+            ],
             operandValues: [nil, sizes], declaredTypes: [.tensor(TensorType(.float32, []))], nextSymbol: 10)
         return try definition.inferTypes(&context).first?.tensor?.shape
     }
@@ -243,7 +251,8 @@ private func infer(
 
 @Test func dataDependentBoundsGiveFreshSizes() throws {
     let one = TensorType(.int32, [1])
-    let slice = try infer("primitive.slice_v1", [TensorType(.float32, [8]), one, one, one], values: [nil, nil, nil, [1]])
+    let slice = try infer(
+        "primitive.slice_v1", [TensorType(.float32, [8]), one, one, one], values: [nil, nil, nil, [1]])
     #expect(slice.freshSymbols == [10])
     #expect(try infer("primitive.non_zero_v1", [TensorType(.float32, [8])], values: [nil]).freshSymbols == [10])
 }

@@ -16,7 +16,8 @@ private let pointwiseNames: [String] = OpTable.definitions.compactMap {
         let declared = ValueType.tensor(TensorType(scalar, (operands.first?.shape ?? []).map { Dimension($0) }))
         let results = try withExtendedLifetime(owned) {
             try runReference(
-                Op(name, attributes: attributes), definition: definition, operands: owned.map(\.tensor), declared: [declared])
+                Op(name, attributes: attributes), definition: definition, operands: owned.map(\.tensor),
+                declared: [declared])
         }
         return try #require(results.first)
     }
@@ -33,7 +34,8 @@ private let pointwiseNames: [String] = OpTable.definitions.compactMap {
             guard (example.operands + example.results).allSatisfy({ !small.contains($0.scalar) }) else { continue }
             let result = try #require(try run(example, of: definition).first)
             let expected = try #require(example.results.first)
-            #expect(result.tensor.scalar == expected.scalar && result.tensor.shape == expected.shape, "example \(number)")
+            #expect(
+                result.tensor.scalar == expected.scalar && result.tensor.shape == expected.shape, "example \(number)")
             for (found, wanted) in zip(result.numbers, OwnedTensor(expected).numbers) {
                 let isClose = abs(found - wanted) <= 4e-6 * max(abs(wanted), 1)
                 let isExact = found == wanted && found.sign == wanted.sign

@@ -68,7 +68,8 @@ func matrixProductsAgreeWithAFormula(_ seed: UInt64) throws {
     let right = Array(batch.dropFirst(source.pick(0...1)))
     let x = source.tensor(scalar, left + [rows, terms])
     let y = source.tensor(scalar, right + [terms, columns])
-    let shape = Array(right.count == batch.count ? batch : left.prefix(batch.count - right.count) + right) + [rows, columns]
+    let shape =
+        Array(right.count == batch.count ? batch : left.prefix(batch.count - right.count) + right) + [rows, columns]
     let values = positions(shape).map { position in
         let outer = Array(position.dropLast(2))
         let leftOuter = zip(outer, left).map { $1 == 1 ? 0 : $0 }

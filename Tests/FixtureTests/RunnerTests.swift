@@ -16,7 +16,8 @@ import Testing
              "states_after": {"n": {"file": "\(index).npy", "dtype": "int64", "shape": [1]}}}
             """
         }
-        let json = #"{"asset": "none", "tolerance": {"atol": 0, "rtol": 0}, "steps": [\#(steps.joined(separator: ","))]}"#
+        let json =
+            #"{"asset": "none", "tolerance": {"atol": 0, "rtol": 0}, "steps": [\#(steps.joined(separator: ","))]}"#
         let right = try Folder(json, (0..<4).map { ("\($0).npy", .int64, Self.bytes([Int64($0 + 1)])) })
         #expect(try await right.failures(Counter()).isEmpty)
         let wrong = try Folder(json, (0..<4).map { ("\($0).npy", .int64, Self.bytes([Int64($0)])) })
@@ -43,11 +44,13 @@ import Testing
         #expect(failures.map(\.message) == ["is uint16, expected bfloat16"])
     }
 
-    @Test(arguments: [
-        ([1, 2], [1, 2.05], true), ([1, 2], [1, 2.5], false), ([.nan, 1], [.nan, 1], true), ([.nan, 1], [0, 1], false),
-        ([0, 1], [.nan, 1], false), ([.infinity, 1], [.infinity, 1], true), ([1, 1], [.infinity, 1], false),
-        ([-.infinity, 1], [.infinity, 1], false),
-    ] as [([Float], [Float], Bool)])
+    @Test(
+        arguments: [
+            ([1, 2], [1, 2.05], true), ([1, 2], [1, 2.5], false), ([.nan, 1], [.nan, 1], true),
+            ([.nan, 1], [0, 1], false),
+            ([0, 1], [.nan, 1], false), ([.infinity, 1], [.infinity, 1], true), ([1, 1], [.infinity, 1], false),
+            ([-.infinity, 1], [.infinity, 1], false),
+        ] as [([Float], [Float], Bool)])
     func floatsPassWithinTheTolerance(got: [Float], want: [Float], passes: Bool) async throws {
         let folder = try Folder(
             Self.oneStep("float32", #"{"atol": 0.001, "rtol": 0.05}"#), [("y.npy", .float32, Self.bytes(want))])
@@ -146,6 +149,8 @@ private final class Answer: FunctionExecutor {
         inputs: [HostTensor], states: [HostTensor], output: (Int, [Int]) throws -> HostTensor, isCancelled: () -> Bool
     ) throws {
         let y = try output(0, [2])
-        bytes.withUnsafeBytes { y.base.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(y.base), byteCount: $0.count) }
+        bytes.withUnsafeBytes {
+            y.base.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(y.base), byteCount: $0.count)
+        }
     }
 }

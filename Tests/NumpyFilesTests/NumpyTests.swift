@@ -50,7 +50,8 @@ import Testing
     }
 
     @Test func headersOfOtherWritersAreRead() throws {
-        let array = try NumpyArray(parsing: file("{\"shape\":(2L,),\"descr\":\"|i1\",\"fortran_order\":False}", [1, 2]))
+        let array = try NumpyArray(
+            parsing: file("{\"shape\":(2L,),\"descr\":\"|i1\",\"fortran_order\":False}", [1, 2]))
         #expect(array.shape == [2] && array.dtype == .int8)
     }
 
@@ -86,7 +87,10 @@ import Testing
 
     /// What a file must be refused for, and a word the message holds.
     static let hostile: [(header: String, content: [UInt8], word: String)] = [
-        ("{'descr': '|i1', 'fortran_order': False, 'shape': (0, 4611686018427387904, 4611686018427387904), }", [], "shape"),
+        (
+            "{'descr': '|i1', 'fortran_order': False, 'shape': (0, 4611686018427387904, 4611686018427387904), }", [],
+            "shape"
+        ),
         ("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4, 0), }", [], "shape"),
         ("{'descr': '|i1', 'fortran_order': False, 'shape': (99999999999999999999,), }", [1], "shape"),
         ("{'descr': '|i1', 'fortran_order': False, 'shape': (-1,), }", [1], "shape"),
@@ -102,7 +106,10 @@ import Testing
         ("", [], "header"),
         ("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", Array(repeating: 0, count: 11), "12 bytes"),
         ("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", Array(repeating: 0, count: 13), "12 bytes"),
-        ("{'descr': '|i1', 'fortran_order': False, 'shape': (\(String(repeating: "1, ", count: 15_000))), }", [1], "at most 64"),
+        (
+            "{'descr': '|i1', 'fortran_order': False, 'shape': (\(String(repeating: "1, ", count: 15_000))), }", [1],
+            "at most 64"
+        ),
     ]
 
     @Test(arguments: hostile.indices) func hostileHeadersAreRefused(index: Int) throws {

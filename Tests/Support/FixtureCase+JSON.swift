@@ -52,8 +52,11 @@ extension FixtureCase.Step {
             if let step = entry.value["from_step"] as? Int, let output = entry.value["output"] as? String {
                 return .output(step: step, name: output)
             }
-            if entry.value["zeros"] as? Bool == true, let shape = entry.value["shape"] as? [Int] { return .zeros(shape) }
-            throw FixtureError("\(subject): expected a file, an earlier output or zeros for '\(entry.name)', found \(entry.value)")
+            if entry.value["zeros"] as? Bool == true, let shape = entry.value["shape"] as? [Int] {
+                return .zeros(shape)
+            }
+            throw FixtureError(
+                "\(subject): expected a file, an earlier output or zeros for '\(entry.name)', found \(entry.value)")
         }
         guard let function = step["function"] as? String else { throw FixtureError("\(subject): names no function") }
         let isCarried = step["states"] as? String == "carry"
@@ -72,7 +75,9 @@ extension FixtureCase.Step {
                 throw FixtureError("\(subject): expected a list of objects in '\(key)'")
             }
             return try list.map { entry in
-                guard let name = entry["name"] as? String else { throw FixtureError("\(subject): an entry of '\(key)' has no name") }
+                guard let name = entry["name"] as? String else {
+                    throw FixtureError("\(subject): an entry of '\(key)' has no name")
+                }
                 return (name, entry)
             }
         }
@@ -80,7 +85,9 @@ extension FixtureCase.Step {
         self.init(
             function: function,
             inputs: try entries("inputs").map { name, entry in
-                guard let file = entry["file"] as? String else { throw FixtureError("\(subject): input '\(name)' has no file") }
+                guard let file = entry["file"] as? String else {
+                    throw FixtureError("\(subject): input '\(name)' has no file")
+                }
                 return (name, .file(file))
             },
             states: states.map { ($0.name, ($0.value["initial"] as? String).map(Source.file) ?? .carry) },

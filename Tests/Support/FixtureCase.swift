@@ -84,7 +84,8 @@ package struct FixtureCase: Sendable, CustomStringConvertible {
             }
             let answer = try await states.run(function, inputs)
             let recorded =
-                step.outputs.map { ("output", $0, answer[$0.name]) } + step.statesAfter.map { ("state", $0, states[$0.name]) }
+                step.outputs.map { ("output", $0, answer[$0.name]) }
+                + step.statesAfter.map { ("state", $0, states[$0.name]) }
             for (kind, recording, got) in recorded {
                 let subject = "\(name) step \(index) \(kind) '\(recording.name)'"
                 guard let got else {
@@ -149,9 +150,12 @@ package struct FixtureCase: Sendable, CustomStringConvertible {
             return value
         }
         let wrong = (0..<a.count / size).filter { number(a, $0) != number(b, $0) }
-        let worst = wrong.max { (number(a, $0) &- number(b, $0)).magnitude < (number(a, $1) &- number(b, $1)).magnitude }
+        let worst = wrong.max {
+            (number(a, $0) &- number(b, $0)).magnitude < (number(a, $1) &- number(b, $1)).magnitude
+        }
         guard let worst else { return nil }
-        return "\(wrong.count) of \(a.count / size) elements differ; element \(worst) is \(number(a, worst)), expected \(number(b, worst))"
+        return
+            "\(wrong.count) of \(a.count / size) elements differ; element \(worst) is \(number(a, worst)), expected \(number(b, worst))"
     }
 }
 

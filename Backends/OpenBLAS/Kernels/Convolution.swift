@@ -14,7 +14,9 @@ let convolutionClaim = KernelClaim(
         for name in ["stride", "dilation", "groups"] where op[attribute: name] == nil {
             return "\(name) is known only at run time"
         }
-        guard let perGroup = operands[1].shape[1].constant else { return "the channels of a group are known only at run time" }
+        guard let perGroup = operands[1].shape[1].constant else {
+            return "the channels of a group are known only at run time"
+        }
         if case .dimensions(let groups)? = op[attribute: "groups"], groups.first?.constant != 1, perGroup == 1 {
             return "depthwise: one channel a group is too thin for a matrix product"
         }
@@ -107,7 +109,8 @@ private struct PlaneConvolution: Sendable {
             for tapY in 0..<kernelHeight {
                 for tapX in 0..<kernelWidth {
                     for row in rows {
-                        let line = source + (channel * height + row * strideY + tapY * dilationY) * width + tapX * dilationX
+                        let line =
+                            source + (channel * height + row * strideY + tapY * dilationY) * width + tapX * dilationX
                         if strideX == 1 {
                             target.update(from: line, count: outputWidth)
                         } else {

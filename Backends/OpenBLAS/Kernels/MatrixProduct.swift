@@ -31,7 +31,8 @@ let matrixProductClaim = KernelClaim(
         } else if count >= WorkerPool.shared.width {
             WorkerPool.shared.parallel(count) { index in
                 multiply(
-                    a, aOffsets[index], b, bOffsets[index], c, index * m * n, rows: 0..<m, columns: 0..<n, m: m, n: n, k: k)
+                    a, aOffsets[index], b, bOffsets[index], c, index * m * n, rows: 0..<m, columns: 0..<n, m: m, n: n,
+                    k: k)
             }
         } else {
             for index in 0..<count {

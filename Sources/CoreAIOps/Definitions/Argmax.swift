@@ -18,11 +18,14 @@ let argmaxDefinitions = [
             try x.scalar.perform(Argmax(x: x, axis: axis, result: context.results[0]))
         },
         examples: [
-            Example([.init(.float32, [2, 3], [1, 3, 3, .nan, 0, -1]), .init(.int32, [], [-1])],
+            Example(
+                [.init(.float32, [2, 3], [1, 3, 3, .nan, 0, -1]), .init(.int32, [], [-1])],
                 results: [.init(.uint32, [2, 1], [1, 1])]),
-            Example([.init(.float32, [2, 2], [.nan, -.infinity, .nan, -.infinity]), .init(.int32, [], [0])],
+            Example(
+                [.init(.float32, [2, 2], [.nan, -.infinity, .nan, -.infinity]), .init(.int32, [], [0])],
                 results: [.init(.uint32, [1, 2], [0, 0])]),
-            Example([.init(.int8, [2, 2], [-128, 3, 127, 3]), .init(.uint32, [], [0])],
+            Example(
+                [.init(.int8, [2, 2], [-128, 3, 127, 3]), .init(.uint32, [], [0])],
                 results: [.init(.uint32, [1, 2], [1, 0])]),
             Example([.init(.float16, [3], [1, 5, 2]), .init(.int32, [], [0])], results: [.init(.uint32, [1], [1])]),
         ])

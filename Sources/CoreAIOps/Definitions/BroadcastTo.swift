@@ -32,10 +32,12 @@ let broadcastDefinitions = [
         },
         reference: broadcast,
         examples: [
-            Example([.init(.float32, [2, 1], [1, 2]), .init(.int32, [3], [2, 2, 2])],
+            Example(
+                [.init(.float32, [2, 1], [1, 2]), .init(.int32, [3], [2, 2, 2])],
                 results: [.init(.float32, [2, 2, 2], [1, 1, 2, 2, 1, 1, 2, 2])]),
             Example([.init(.bool, [], [1]), .init(.uint32, [1], [3])], results: [.init(.bool, [3], [1, 1, 1])]),
-            Example([.init(.float32, [1, 3], [1, 2, 3]), .init(.uint32, [2], [0, 3])],
+            Example(
+                [.init(.float32, [1, 3], [1, 2, 3]), .init(.uint32, [2], [0, 3])],
                 results: [.init(.float32, [0, 3], [])]),
             Example([.init(.float32, [], [4]), .init(.int32, [0], [])], results: [.init(.float32, [], [4])]),
         ]),
@@ -64,11 +66,14 @@ let broadcastDefinitions = [
         },
         reference: broadcast,
         examples: [
-            Example([.init(.float32, [1, 2], [1, 2]), .init(.uint32, [1], [3]), .init(.int32, [1], [-2])],
+            Example(
+                [.init(.float32, [1, 2], [1, 2]), .init(.uint32, [1], [3]), .init(.int32, [1], [-2])],
                 results: [.init(.float32, [3, 2], [1, 2, 1, 2, 1, 2])]),
-            Example([.init(.int8, [1, 2, 1], [1, 2]), .init(.uint32, [2], [2, 0]), .init(.int32, [2], [2, 0])],
+            Example(
+                [.init(.int8, [1, 2, 1], [1, 2]), .init(.uint32, [2], [2, 0]), .init(.int32, [2], [2, 0])],
                 results: [.init(.int8, [0, 2, 2], [])]),
-            Example([.init(.int8, [1, 2, 1], [1, 2]), .init(.uint32, [2], [2, 1]), .init(.int32, [2], [2, 0])],
+            Example(
+                [.init(.int8, [1, 2, 1], [1, 2]), .init(.uint32, [2], [2, 1]), .init(.int32, [2], [2, 0])],
                 results: [.init(.int8, [1, 2, 2], [1, 1, 2, 2])]),
         ]),
     OpDefinition(
@@ -96,7 +101,8 @@ let broadcastDefinitions = [
             }
         },
         examples: [
-            Example([.init(.uint32, [2], [3, 1]), .init(.uint32, [3], [5, 1, 4])],
+            Example(
+                [.init(.uint32, [2], [3, 1]), .init(.uint32, [3], [5, 1, 4])],
                 results: [.init(.uint32, [3], [5, 3, 4])]),
             Example([.init(.uint32, [0], []), .init(.uint32, [2], [0, 1])], results: [.init(.uint32, [2], [0, 1])]),
             Example([.init(.int32, [1], [1]), .init(.int32, [1], [0])], results: [.init(.int32, [1], [0])]),

@@ -12,7 +12,9 @@ let concatDefinitions = [
             let axis = try context.axis("dimension", rank: shapes[0].count)
             var shape = shapes[0]
             for (input, sizes) in zip(inputs, shapes).dropFirst() {
-                guard input.scalar == first.scalar else { throw context.error("\(first) and \(input) cannot be joined") }
+                guard input.scalar == first.scalar else {
+                    throw context.error("\(first) and \(input) cannot be joined")
+                }
                 guard sizes.count == shape.count else { throw context.error("\(first) and \(input) differ in rank") }
                 for other in shape.indices {
                     shape[other] =
@@ -47,12 +49,14 @@ let concatDefinitions = [
             Example(
                 [.init(.int32, [1], [0]), .init(.int32, [], [7]), .init(.int32, [2], [8, 9]), .init(.int32, [0], [])],
                 results: [.init(.int32, [3], [7, 8, 9])]),
-            Example([.init(.int32, [], [0]), .init(.bool, [0, 2], []), .init(.bool, [1, 2], [0, 1])],
+            Example(
+                [.init(.int32, [], [0]), .init(.bool, [0, 2], []), .init(.bool, [1, 2], [0, 1])],
                 results: [.init(.bool, [1, 2], [0, 1])]),
         ]),
     OpDefinition(
         "primitive.split_v1",
-        summary: "Cuts a tensor along an axis into chunks of one size (the last smaller), or into parts of given sizes.",
+        summary:
+            "Cuts a tensor along an axis into chunks of one size (the last smaller), or into parts of given sizes.",
         signature: Signature(
             [.data("x"), .steering("size_or_sections"), .steering("dim")], results: ["parts"], hasVariadicResults: true),
         inferTypes: { context throws(GraphError) in
@@ -97,8 +101,12 @@ let concatDefinitions = [
                 results: [.init(.float32, [2], [1, 2]), .init(.float32, [2], [3, 4]), .init(.float32, [1], [5])]),
             Example(
                 [.init(.int8, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [3], [1, 0, 2]), .init(.int32, [], [-1])],
-                results: [.init(.int8, [2, 1], [1, 4]), .init(.int8, [2, 0], []), .init(.int8, [2, 2], [2, 3, 5, 6])]),
-            Example([.init(.int8, [0], []), .init(.int32, [1], [0]), .init(.int32, [], [0])], results: [.init(.int8, [0], [])]),
+                results: [
+                    .init(.int8, [2, 1], [1, 4]), .init(.int8, [2, 0], []), .init(.int8, [2, 2], [2, 3, 5, 6]),
+                ]),
+            Example(
+                [.init(.int8, [0], []), .init(.int32, [1], [0]), .init(.int32, [], [0])],
+                results: [.init(.int8, [0], [])]),
         ]),
 ]
 

@@ -22,9 +22,11 @@ let constantDefinitions = [
         },
         examples: [
             Example([], attributes: [value([0x80, 0x01], .elements)], results: [.init(.int8, [2], [-128, 1])]),
-            Example([], attributes: [value([0xe1, 0xc3, 0x65, 0x07], .bits)],
+            Example(
+                [], attributes: [value([0xe1, 0xc3, 0x65, 0x07], .bits)],
                 results: [.init(.int4, [7], [1, -2, 3, -4, 5, 6, 7])]),
-            Example([], attributes: [value([0x81, 0x30, 0x10, 0x05, 0xff, 0x03], .bits)],
+            Example(
+                [], attributes: [value([0x81, 0x30, 0x10, 0x05, 0xff, 0x03], .bits)],
                 results: [.init(.uint6, [7], [1, 2, 3, 4, 5, 60, 63])]),
             Example([], attributes: [value([0x0c, 0x03], .elements)], results: [.init(.int4, [2], [-4, 3])]),
             Example([], attributes: [value([0xff], .splat)], results: [.init(.uint1, [3], [1, 1, 1])]),
@@ -68,7 +70,8 @@ private func value(_ bytes: [UInt8], _ packing: Constant.Packing) -> NamedAttrib
 private func elementCount(
     of constant: Constant, _ type: TensorType, _ context: InferenceContext
 ) throws(GraphError) -> Int {
-    guard let shape = type.staticShape, let count = type.elementCount.constant, !shape.contains(where: { $0 < 0 }) else {
+    guard let shape = type.staticShape, let count = type.elementCount.constant, !shape.contains(where: { $0 < 0 })
+    else {
         throw context.error("a constant needs fixed sizes, its type is \(type)")
     }
     guard let expected = byteCount(count, type.scalar, constant.packing) else {
@@ -111,8 +114,10 @@ extension Constant {
 }
 
 private func expand(_ constant: Constant, into result: HostTensor) throws(KernelError) {
-    guard let expected = byteCount(result.count, result.scalar, constant.packing), expected == constant.bytes.count else {
-        throw KernelError("the constant's \(constant.bytes.count) bytes do not fill \(result.scalar.name)\(result.shape)")
+    guard let expected = byteCount(result.count, result.scalar, constant.packing), expected == constant.bytes.count
+    else {
+        throw KernelError(
+            "the constant's \(constant.bytes.count) bytes do not fill \(result.scalar.name)\(result.shape)")
     }
     guard result.count > 0, let source = constant.bytes.unsafeBaseAddress else { return }
     defer { withExtendedLifetime(constant) {} }
@@ -147,7 +152,9 @@ private func normalizeSubBytes(_ tensor: HostTensor) {
     let spare = UInt8(8 - tensor.scalar.bitWidth)
     let bytes = tensor.pointer(as: UInt8.self)
     if tensor.scalar.isSignedInteger {
-        for index in 0..<tensor.count { bytes[index] = UInt8(bitPattern: Int8(bitPattern: bytes[index] << spare) >> Int8(spare)) }
+        for index in 0..<tensor.count {
+            bytes[index] = UInt8(bitPattern: Int8(bitPattern: bytes[index] << spare) >> Int8(spare))
+        }
     } else {
         for index in 0..<tensor.count { bytes[index] = (bytes[index] << spare) >> spare }
     }

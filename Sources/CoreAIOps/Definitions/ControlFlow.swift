@@ -10,7 +10,8 @@ let controlDefinitions = [
         inferTypes: declaredTypes, reference: runByExecutor),
     OpDefinition(
         "controlflow.while_v1",
-        summary: "Runs the second region as long as the first says so; the results are what the first hands on at the end.",
+        summary:
+            "Runs the second region as long as the first says so; the results are what the first hands on at the end.",
         signature: Signature([.variadic("inits")], hasVariadicResults: true, regionCount: 2), form: .control,
         inferTypes: declaredTypes, reference: runByExecutor),
 ]
@@ -21,7 +22,9 @@ let controlDefinitions = [
     }
     var types: [ValueType] = []
     for (index, type) in context.declaredTypes.enumerated() {
-        guard case .tensor(let tensor) = type else { throw context.error("result \(index) is \(type), a tensor is expected") }
+        guard case .tensor(let tensor) = type else {
+            throw context.error("result \(index) is \(type), a tensor is expected")
+        }
         var shape: [Dimension] = []
         for size in tensor.shape { shape.append(size.isUnknown ? context.freshSymbol() : size) }
         types.append(.tensor(TensorType(tensor.scalar, shape)))

@@ -6,14 +6,16 @@ let convolutionDefinitions = [
         examples: [
             Example(
                 [
-                    .init(.float32, [1, 1, 3, 3], [1, 2, 3, 4, 5, 6, 7, 8, 9]), .init(.float32, [1, 1, 2, 2], [1, 0, 0, 1]),
+                    .init(.float32, [1, 1, 3, 3], [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+                    .init(.float32, [1, 1, 2, 2], [1, 0, 0, 1]),
                     .init(.int32, [2], [1, 1]), .init(.int32, [2], [1, 1]), .init(.int32, [], [1]),
                 ], results: [.init(.float32, [1, 1, 2, 2], [6, 8, 12, 14])]),
             // Two groups; every second column, taps two columns apart.
             Example(
                 [
                     .init(.float16, [1, 2, 1, 5], [1, 2, 3, 4, 5, 10, 20, 30, 40, 50]),
-                    .init(.float16, [2, 1, 1, 2], [1, 1, 1, -1]), .init(.uint32, [2], [1, 2]), .init(.uint32, [2], [1, 2]),
+                    .init(.float16, [2, 1, 1, 2], [1, 1, 1, -1]), .init(.uint32, [2], [1, 2]),
+                    .init(.uint32, [2], [1, 2]),
                     .init(.uint32, [], [2]),
                 ], results: [.init(.float16, [1, 2, 1, 2], [4, 8, -20, -20])]),
             Example(
@@ -32,7 +34,8 @@ let convolutionDefinitions = [
         examples: [
             Example(
                 [
-                    .init(.float32, [1, 1, 2, 2, 2], [1, 2, 3, 4, 5, 6, 7, 8]), .init(.float32, [1, 1, 2, 1, 1], [1, 10]),
+                    .init(.float32, [1, 1, 2, 2, 2], [1, 2, 3, 4, 5, 6, 7, 8]),
+                    .init(.float32, [1, 1, 2, 1, 1], [1, 10]),
                     .init(.int32, [3], [1, 1, 1]), .init(.int32, [3], [1, 1, 1]), .init(.int32, [], [1]),
                 ], results: [.init(.float32, [1, 1, 1, 2, 2], [51, 62, 73, 84])]),
             Example(
@@ -46,7 +49,8 @@ let convolutionDefinitions = [
 private func convolution(_ name: String, axes: Int, examples: [Example]) -> OpDefinition {
     OpDefinition(
         name,
-        summary: "Slides weights [O, C/groups, \(axes) axes] over x [N, C, \(axes) axes] without padding and adds up the "
+        summary:
+            "Slides weights [O, C/groups, \(axes) axes] over x [N, C, \(axes) axes] without padding and adds up the "
             + "products; narrow floats add up in float32.",
         signature: Signature([
             .data("x"), .data("weights"), .steering("stride"), .steering("dilation"), .steering("groups"),
@@ -57,7 +61,8 @@ private func convolution(_ name: String, axes: Int, examples: [Example]) -> OpDe
             let dilation = try context.spatial("dilation", axes, atLeast: 1)
             let groups = try context.groups(of: weights.shape[0])
             _ = try context.same(
-                x.shape[1], weights.shape[1] * Dimension(groups), "the channels of 'x' and of 'weights' in \(groups) groups")
+                x.shape[1], weights.shape[1] * Dimension(groups),
+                "the channels of 'x' and of 'weights' in \(groups) groups")
             var shape = [x.shape[0], weights.shape[0]]
             for axis in 0..<axes {
                 let (size, taps) = (x.shape[2 + axis], weights.shape[2 + axis])
@@ -80,7 +85,8 @@ private func convolution(_ name: String, axes: Int, examples: [Example]) -> OpDe
             for axis in 0..<axes {
                 shape.append(
                     Window.positions(
-                        Dimension(x.shape[2 + axis]), kernel: Dimension(window.kernel[axis]), stride: window.stride[axis],
+                        Dimension(x.shape[2 + axis]), kernel: Dimension(window.kernel[axis]),
+                        stride: window.stride[axis],
                         dilation: window.dilation[axis]
                     ).constant)
             }
@@ -140,7 +146,8 @@ private struct Convolution: LaneWork {
                                 for y in 0..<kernelHeight {
                                     let line =
                                         plane
-                                        + ((depth * s[0] + z * d[0]) * input.height + height * s[1] + y * d[1]) * input.width
+                                        + ((depth * s[0] + z * d[0]) * input.height + height * s[1] + y * d[1])
+                                        * input.width
                                     for column in 0..<kernelWidth {
                                         let start = line + column * columnStep
                                         if columnStride == 1 {

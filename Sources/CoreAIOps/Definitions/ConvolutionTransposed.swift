@@ -46,7 +46,8 @@ let transposedConvolutionDefinitions = [
 private func transposedConvolution(_ name: String, axes: Int, examples: [Example]) -> OpDefinition {
     OpDefinition(
         name,
-        summary: "Adds weights [C, O/groups, \(axes) axes], scaled by each element of x [N, C, \(axes) axes], to the result "
+        summary:
+            "Adds weights [C, O/groups, \(axes) axes], scaled by each element of x [N, C, \(axes) axes], to the result "
             + "at the element's position times the stride; padding trims both ends, output_pad extends the far one first.",
         signature: Signature([
             .data("x"), .data("weights"), .steering("stride"), .steering("padding"), .steering("dilation"),
@@ -84,8 +85,10 @@ private func transposedConvolution(_ name: String, axes: Int, examples: [Example
             for axis in 0..<axes {
                 shape.append(
                     Window.reach(
-                        Dimension(x.shape[2 + axis]), kernel: Dimension(window.kernel[axis]), stride: window.stride[axis],
-                        dilation: window.dilation[axis], padding: window.padding[axis], outputPad: window.outputPad[axis]
+                        Dimension(x.shape[2 + axis]), kernel: Dimension(window.kernel[axis]),
+                        stride: window.stride[axis],
+                        dilation: window.dilation[axis], padding: window.padding[axis],
+                        outputPad: window.outputPad[axis]
                     ).constant)
             }
             guard shape == result.shape, x.shape[1] == weights.shape[0] else {
@@ -130,7 +133,8 @@ private struct Scattering: LaneWork {
                 for inputChannel in first..<first + inputChannels {
                     scatterPlane(
                         source + (image * x.shape[1] + inputChannel) * input.count, input,
-                        factors + (inputChannel * outputsPerGroup + channel % outputsPerGroup) * taps, to: plane, output)
+                        factors + (inputChannel * outputsPerGroup + channel % outputsPerGroup) * taps, to: plane, output
+                    )
                 }
             }
         }
@@ -154,7 +158,8 @@ private struct Scattering: LaneWork {
                     if columns.positions.isEmpty { continue }
                     for depth in depths.positions {
                         for height in heights.positions {
-                            let from = source + (depth * input.height + height) * input.width + columns.positions.lowerBound
+                            let from =
+                                source + (depth * input.height + height) * input.width + columns.positions.lowerBound
                             let row = depths.target(of: depth) * output.height + heights.target(of: height)
                             let to = target + row * output.width + columns.target(of: columns.positions.lowerBound)
                             if columnStride == 1 {

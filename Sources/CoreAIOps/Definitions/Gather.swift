@@ -33,12 +33,17 @@ let gatherDefinitions = [
         },
         examples: [
             Example(
-                [.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.int32, [2, 3], [0, -1, 1, 1, 0, -2]), .init(.int32, [], [-1])],
+                [
+                    .init(.float32, [2, 2], [1, 2, 3, 4]), .init(.int32, [2, 3], [0, -1, 1, 1, 0, -2]),
+                    .init(.int32, [], [-1]),
+                ],
                 results: [.init(.float32, [2, 3], [1, 2, 2, 4, 3, 3])]),
             Example(
                 [.init(.int8, [3, 2], [1, 2, 3, 4, 5, 6]), .init(.int32, [1, 2], [2, 0]), .init(.int32, [], [0])],
                 results: [.init(.int8, [1, 2], [5, 2])]),
-            Example([.init(.int8, [0], []), .init(.int32, [0], []), .init(.int32, [], [0])], results: [.init(.int8, [0], [])]),
+            Example(
+                [.init(.int8, [0], []), .init(.int32, [0], []), .init(.int32, [], [0])],
+                results: [.init(.int8, [0], [])]),
         ]),
     OpDefinition(
         "primitive.gather_nd_v1",
@@ -47,7 +52,8 @@ let gatherDefinitions = [
         inferTypes: { context throws(GraphError) in
             let (x, indices) = (try context.tensor("x"), try context.tensor("indices"))
             let depth = try indexDepth(x, indices, context)
-            if x.rank == 1, depth == 1, let values = context.values(of: "x"), let picks = context.values(of: "indices") {
+            if x.rank == 1, depth == 1, let values = context.values(of: "x"), let picks = context.values(of: "indices")
+            {
                 context.resultValues = [try picked(values, picks, context)]
             }
             return [.tensor(TensorType(x.scalar, indices.shape.dropLast() + x.shape.dropFirst(depth)))]
@@ -63,17 +69,23 @@ let gatherDefinitions = [
             }
         },
         examples: [
-            Example([.init(.float32, [3, 2], [1, 2, 3, 4, 5, 6]), .init(.int32, [2, 1], [-1, 0])],
+            Example(
+                [.init(.float32, [3, 2], [1, 2, 3, 4, 5, 6]), .init(.int32, [2, 1], [-1, 0])],
                 results: [.init(.float32, [2, 2], [5, 6, 1, 2])]),
-            Example([.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [1, -2])], results: [.init(.float32, [], [3])]),
-            Example([.init(.int16, [2], [1, 2]), .init(.int32, [3, 0], [])],
+            Example(
+                [.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [1, -2])],
+                results: [.init(.float32, [], [3])]),
+            Example(
+                [.init(.int16, [2], [1, 2]), .init(.int32, [3, 0], [])],
                 results: [.init(.int16, [3, 2], [1, 2, 1, 2, 1, 2])]),
             Example([.init(.int16, [2], [1, 2]), .init(.int32, [0, 1], [])], results: [.init(.int16, [0], [])]),
         ]),
 ]
 
 func expectIndices(_ type: TensorType, _ context: InferenceContext) throws(GraphError) {
-    guard type.scalar.isInteger, type.scalar.bitWidth <= 64 else { throw context.error("indices must be integers, they are \(type)") }
+    guard type.scalar.isInteger, type.scalar.bitWidth <= 64 else {
+        throw context.error("indices must be integers, they are \(type)")
+    }
 }
 
 /// The length of the index vectors of gather_nd and scatter_nd.

@@ -36,7 +36,8 @@ let interpolateDefinitions = [
                 let (scale, offset) = (scale.pointer(as: Float.self)[axis], offset.pointer(as: Float.self)[axis])
                 let list = (0..<result.shape[axis]).map { (Float($0) + 0.5 - offset) / scale - 0.5 }
                 guard list.allSatisfy(\.isFinite) else {
-                    throw KernelError("scale \(scale) and offset \(offset) of axis \(axis) give coordinates that are not finite")
+                    throw KernelError(
+                        "scale \(scale) and offset \(offset) of axis \(axis) give coordinates that are not finite")
                 }
                 coordinates.append(list.map { min(max($0, 0), Float(x.shape[axis] - 1)) })
             }
@@ -73,7 +74,9 @@ let interpolateDefinitions = [
             guard coordinates.shape == [result.count, x.rank] else {
                 throw KernelError("coordinates have shape \(coordinates.shape), expected \([result.count, x.rank])")
             }
-            guard x.count > 0 || result.count == 0 else { throw KernelError("\(x.shape) has no elements to interpolate") }
+            guard x.count > 0 || result.count == 0 else {
+                throw KernelError("\(x.shape) has no elements to interpolate")
+            }
             let linear = context.word("interpolation_mode") == InterpolationMode.linear.rawValue
             for index in 0..<result.count {
                 let point = (0..<x.rank).map { coordinates.pointer(as: Float.self)[index * x.rank + $0] }
@@ -109,9 +112,12 @@ private func example(
     _ scalar: ScalarType, _ mode: InterpolationMode, _ x: [Double], scale: Double, offset: Double, _ result: [Double]
 ) -> Example {
     Example(
-        [.init(scalar, [1, x.count], x), .init(.uint32, [2], [1, Double(result.count)]),
-         .init(.float32, [2], [1, scale]), .init(.float32, [2], [0, offset])],
-        attributes: [.init("interpolation_mode", .word(mode.rawValue))], results: [.init(scalar, [1, result.count], result)])
+        [
+            .init(scalar, [1, x.count], x), .init(.uint32, [2], [1, Double(result.count)]),
+            .init(.float32, [2], [1, scale]), .init(.float32, [2], [0, offset]),
+        ],
+        attributes: [.init("interpolation_mode", .word(mode.rawValue))],
+        results: [.init(scalar, [1, result.count], result)])
 }
 
 private func interpolationMode(_ context: InferenceContext) throws(GraphError) -> InterpolationMode {
@@ -132,7 +138,9 @@ private func interpolateLinearly(_ x: HostTensor, _ coordinates: [[Float]], into
     let codec = ElementCodec(x.scalar)
     if codec.computesInFloat {
         let values = (0..<x.count).map { Float(codec.load(x, $0)) }
-        for (index, value) in resampled(values, x.shape, coordinates).enumerated() { codec.store(Double(value), result, index) }
+        for (index, value) in resampled(values, x.shape, coordinates).enumerated() {
+            codec.store(Double(value), result, index)
+        }
     } else {
         let values = (0..<x.count).map { codec.load(x, $0) }
         for (index, value) in resampled(values, x.shape, coordinates).enumerated() { codec.store(value, result, index) }
@@ -157,7 +165,8 @@ private func resampled<T: BinaryFloatingPoint>(_ values: [T], _ shape: [Int], _ 
                 for offset in 0..<inner {
                     next.append(
                         weight == 0
-                            ? values[first + offset] : values[first + offset] * (1 - weight) + values[second + offset] * weight)
+                            ? values[first + offset]
+                            : values[first + offset] * (1 - weight) + values[second + offset] * weight)
                 }
             }
         }

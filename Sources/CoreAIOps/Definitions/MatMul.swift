@@ -3,28 +3,37 @@ import CoreAIGraph
 let matmulDefinitions = [
     matmul(
         "primitive.batch_matmul_v1", broadcasts: false,
-        summary: "Multiplies matrices x[.., M, K] and y[.., K, N] of equal leading axes; narrow floats add up in float32.",
+        summary:
+            "Multiplies matrices x[.., M, K] and y[.., K, N] of equal leading axes; narrow floats add up in float32.",
         examples: [
-            Example([.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.float32, [3, 2], [1, 0, 0, 1, 1, 1])],
+            Example(
+                [.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.float32, [3, 2], [1, 0, 0, 1, 1, 1])],
                 results: [.init(.float32, [2, 2], [4, 5, 10, 11])]),
-            Example([.init(.float16, [2, 1, 2], [1, 2, 3, 4]), .init(.float16, [2, 2, 1], [1, 1, 2, 2])],
+            Example(
+                [.init(.float16, [2, 1, 2], [1, 2, 3, 4]), .init(.float16, [2, 2, 1], [1, 1, 2, 2])],
                 results: [.init(.float16, [2, 1, 1], [3, 14])]),
-            Example([.init(.int8, [1, 2], [100, 100]), .init(.int8, [2, 1], [1, 1])],
+            Example(
+                [.init(.int8, [1, 2], [100, 100]), .init(.int8, [2, 1], [1, 1])],
                 results: [.init(.int8, [1, 1], [-56])]),
-            Example([.init(.float32, [2, 0], []), .init(.float32, [0, 1], [])],
+            Example(
+                [.init(.float32, [2, 0], []), .init(.float32, [0, 1], [])],
                 results: [.init(.float32, [2, 1], [0, 0])]),
-            Example([.init(.cfloat32, [1, 1], [1, 2]), .init(.cfloat32, [1, 1], [3, -1])],
+            Example(
+                [.init(.cfloat32, [1, 1], [1, 2]), .init(.cfloat32, [1, 1], [3, -1])],
                 results: [.init(.cfloat32, [1, 1], [5, 5])]),
         ]),
     matmul(
         "broadcasting_batch_matmul_v1", broadcasts: true,
         summary: "Multiplies matrices x[.., M, K] and y[.., K, N]; the leading axes are broadcast.",
         examples: [
-            Example([.init(.float32, [2, 1, 2], [1, 2, 3, 4]), .init(.float32, [2, 2], [1, 0, 1, 1])],
+            Example(
+                [.init(.float32, [2, 1, 2], [1, 2, 3, 4]), .init(.float32, [2, 2], [1, 0, 1, 1])],
                 results: [.init(.float32, [2, 1, 2], [3, 2, 7, 4])]),
-            Example([.init(.float32, [2, 1, 1, 1], [1, 2]), .init(.float32, [1, 3, 1, 1], [1, 10, 100])],
+            Example(
+                [.init(.float32, [2, 1, 1, 1], [1, 2]), .init(.float32, [1, 3, 1, 1], [1, 10, 100])],
                 results: [.init(.float32, [2, 3, 1, 1], [1, 10, 100, 2, 20, 200])]),
-            Example([.init(.bfloat16, [0, 1, 1], []), .init(.bfloat16, [1, 1, 1], [1])],
+            Example(
+                [.init(.bfloat16, [0, 1, 1], []), .init(.bfloat16, [1, 1, 1], [1])],
                 results: [.init(.bfloat16, [0, 1, 1], [])]),
         ]),
 ]

@@ -7,7 +7,12 @@ let nonZeroDefinitions = [
         signature: Signature([.data("x")]),
         inferTypes: { context throws(GraphError) in
             let x = try context.tensor("x")
-            return [.tensor(TensorType(context.declaredInteger(else: .int32), [context.freshSymbol(atMost: x.elementCount), Dimension(x.rank)]))]
+            return [
+                .tensor(
+                    TensorType(
+                        context.declaredInteger(else: .int32),
+                        [context.freshSymbol(atMost: x.elementCount), Dimension(x.rank)]))
+            ]
         },
         reference: { context throws(KernelError) in
             let (x, result) = (context.tensor("x"), context.results[0])
@@ -37,14 +42,16 @@ let nonZeroDefinitions = [
             Example([.init(.bool, [3], [0, 0, 0])], results: [.init(.int32, [0, 1], [])]),
             Example([.init(.int8, [], [5])], results: [.init(.int32, [1, 0], [])]),
             Example([.init(.int8, [0, 3], [])], results: [.init(.int32, [0, 2], [])]),
-        ]),
+        ])
 ]
 
 /// Says of each element whether it is zero. In the floating-point types of 16 bits and more, and in the 8-bit ones with
 /// a sign, all bits but the sign are clear.
 private func zeroTest(_ x: HostTensor) -> (Int) -> Bool {
     let hasSign = (x.scalar.isFloat && x.scalar != .float8e8m0fn) || x.scalar.isComplex
-    func test<T: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_: T.Type, _ sign: T, count: Int = 1) -> (Int) -> Bool {
+    func test<T: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_: T.Type, _ sign: T, count: Int = 1) -> (Int)
+        -> Bool
+    {
         let pointer = x.base.assumingMemoryBound(to: T.self)
         let mask = hasSign ? ~sign : T.max
         return { element in (0..<count).allSatisfy { pointer[element * count + $0] & mask == 0 } }

@@ -8,7 +8,8 @@ let padDefinitions = [
         inferTypes: { context throws(GraphError) in
             let x = try context.tensor("x")
             try context.expectSameScalar("x", "value")
-            guard case .word(let word)? = context.op[attribute: "padding_mode"], PaddingMode(rawValue: word) != nil else {
+            guard case .word(let word)? = context.op[attribute: "padding_mode"], PaddingMode(rawValue: word) != nil
+            else {
                 throw context.error("'padding_mode' must be one of \(PaddingMode.allCases.map(\.rawValue))")
             }
             if let count = context.steeringCount("padding"), count != 2 * x.rank {
@@ -33,12 +34,16 @@ let padDefinitions = [
         reference: { context throws(KernelError) in
             let (x, result) = (context.tensor("x"), context.results[0])
             let padding = try context.integers("padding")
-            guard let mode = context.word("padding_mode").flatMap(PaddingMode.init(rawValue:)), padding.count == 2 * x.rank
+            guard let mode = context.word("padding_mode").flatMap(PaddingMode.init(rawValue:)),
+                padding.count == 2 * x.rank
             else { throw KernelError("'padding' must have \(2 * x.rank) entries and a known mode") }
             for axis in 0..<x.rank {
                 let (before, after) = (padding[2 * axis], padding[2 * axis + 1])
-                guard before >= 0, after >= 0, before <= result.shape[axis], after == result.shape[axis] - x.shape[axis] - before else {
-                    throw KernelError("padding \(before), \(after) does not take \(x.shape[axis]) to \(result.shape[axis])")
+                guard before >= 0, after >= 0, before <= result.shape[axis],
+                    after == result.shape[axis] - x.shape[axis] - before
+                else {
+                    throw KernelError(
+                        "padding \(before), \(after) does not take \(x.shape[axis]) to \(result.shape[axis])")
                 }
             }
             if mode == .constant {
@@ -56,7 +61,8 @@ let padDefinitions = [
             var sources: [[Int]] = []
             for axis in 0..<x.rank {
                 sources.append(
-                    try mode.sources(size: x.shape[axis], before: padding[2 * axis], after: padding[2 * axis + 1], axis: axis))
+                    try mode.sources(
+                        size: x.shape[axis], before: padding[2 * axis], after: padding[2 * axis + 1], axis: axis))
             }
             selectElements(x, sources, into: result)
         },
@@ -68,10 +74,12 @@ let padDefinitions = [
                 [.init(.int8, [0, 1], []), .init(.uint32, [4], [1, 0, 0, 1]), .init(.int8, [], [-5])],
                 attributes: [.init("padding_mode", .word("constant"))], results: [.init(.int8, [1, 2], [-5, -5])]),
             Example(
-                [.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.uint32, [4], [1, 0, 0, 1]), .init(.float32, [], [0])],
+                [
+                    .init(.float32, [2, 2], [1, 2, 3, 4]), .init(.uint32, [4], [1, 0, 0, 1]), .init(.float32, [], [0]),
+                ],
                 attributes: [.init("padding_mode", .word("reflect"))],
                 results: [.init(.float32, [3, 3], [3, 4, 3, 1, 2, 1, 3, 4, 3])]),
-        ]),
+        ])
 ]
 
 private func example(_ mode: PaddingMode, _ values: [Double]) -> Example {
@@ -88,7 +96,8 @@ enum PaddingMode: String, CaseIterable {
     func sources(size: Int, before: Int, after: Int, axis: Int) throws(KernelError) -> [Int] {
         let limit = self == .reflect ? size - 1 : self == .symmetric ? size : Int.max
         guard max(before, after) <= max(limit, 0), size > 0 || before + after == 0 else {
-            throw KernelError("\(rawValue) padding \(before), \(after) of axis \(axis) is more than its size \(size) allows")
+            throw KernelError(
+                "\(rawValue) padding \(before), \(after) of axis \(axis) is more than its size \(size) allows")
         }
         return (0..<before + size + after).map { position in
             let index = position - before

@@ -16,7 +16,8 @@ private func maxPool(_ dimensions: Int) -> OpDefinition {
         },
         reference: { context throws(KernelError) in try pool(context, dimensions, takesMaximum: true) },
         examples: [
-            example(dimensions, [1, 3, .nan, 2, 5], kernel: 2, stride: 1, dilation: 1, ceil: false, [3, .nan, .nan, 5]),
+            example(
+                dimensions, [1, 3, .nan, 2, 5], kernel: 2, stride: 1, dilation: 1, ceil: false, [3, .nan, .nan, 5]),
             // The last window of ceil mode reaches past the end.
             example(dimensions, [1, 3, -4, 2, 5], kernel: 2, stride: 2, dilation: 1, ceil: true, [3, 2, 5]),
             example(dimensions, [1, 3, -4, 2, 5], kernel: 2, stride: 2, dilation: 2, ceil: false, [1, 5]),
@@ -39,7 +40,8 @@ private func sumPool(_ dimensions: Int) -> OpDefinition {
 
 /// One row along the last axis.
 private func example(
-    _ dimensions: Int, _ values: [Double], kernel: Double, stride: Double, dilation: Double, ceil: Bool?, _ result: [Double]
+    _ dimensions: Int, _ values: [Double], kernel: Double, stride: Double, dilation: Double, ceil: Bool?,
+    _ result: [Double]
 ) -> Example {
     let ones = [Double](repeating: 1, count: dimensions - 1)
     func steering(_ last: Double) -> Example.Tensor { .init(.int32, [dimensions], ones + [last]) }
@@ -67,9 +69,12 @@ private func pooledType(
         else { throw context.error("kernel, stride and dilation must be \(dimensions) positive numbers each") }
         let size = x.shape[axis + 2]
         let room = size - Dimension(dilations[axis]) * Dimension(kernel[axis] - 1) - 1
-        if room.isUnknown { throw context.error("a window of \(kernel[axis]) with dilation \(dilations[axis]) is too large") }
+        if room.isUnknown {
+            throw context.error("a window of \(kernel[axis]) with dilation \(dilations[axis]) is too large")
+        }
         if let number = room.constant, number < 0 {
-            throw context.error("a window of \(kernel[axis]) with dilation \(dilations[axis]) does not fit size \(size)")
+            throw context.error(
+                "a window of \(kernel[axis]) with dilation \(dilations[axis]) does not fit size \(size)")
         }
         let stride = Dimension(strides[axis])
         shape.append((ceilMode ? room.ceilDivided(by: stride) : room.floorDivided(by: stride)) + 1)

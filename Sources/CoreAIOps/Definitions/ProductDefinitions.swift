@@ -3,4 +3,5 @@ package let reductionDefinitions: [OpDefinition] =
     reduceDefinitions + argmaxDefinitions + softmaxDefinitions + scanDefinitions
 
 /// Matrix products and convolutions.
-package let productDefinitions: [OpDefinition] = matmulDefinitions + convolutionDefinitions + transposedConvolutionDefinitions
+package let productDefinitions: [OpDefinition] =
+    matmulDefinitions + convolutionDefinitions + transposedConvolutionDefinitions

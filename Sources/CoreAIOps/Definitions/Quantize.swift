@@ -6,7 +6,8 @@ private let parameters: [Signature.Operand] =
 let quantizeDefinitions = [
     OpDefinition(
         "quantize_v2", aliases: ["quantize_v1"],
-        summary: "round((x - offset2) / scale) + offset1, saturated, in the type of offset1; ties round to even, NaN gives 0.",
+        summary:
+            "round((x - offset2) / scale) + offset1, saturated, in the type of offset1; ties round to even, NaN gives 0.",
         signature: Signature([.data("x")] + parameters),
         inferTypes: { context throws(GraphError) in try quantizedType(&context, "x", scalarOf: "offset1") },
         reference: { context throws(KernelError) in
@@ -29,15 +30,23 @@ let quantizeDefinitions = [
         },
         examples: [
             Example(
-                [.init(.float32, [6], [0.5, 1.5, -0.5, .nan, 1000, -.infinity]), .init(.float32, [], [1]), .init(.int8, [], [3]),
-                 .init(.float32, [], [0]), .init(.int32, [1], [0])],
+                [
+                    .init(.float32, [6], [0.5, 1.5, -0.5, .nan, 1000, -.infinity]), .init(.float32, [], [1]),
+                    .init(.int8, [], [3]),
+                    .init(.float32, [], [0]), .init(.int32, [1], [0]),
+                ],
                 results: [.init(.int8, [6], [3, 5, 3, 0, 127, -128])]),
             Example(
-                [.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.float32, [2], [1, 0.5]), .init(.uint8, [2], [0, 10]),
-                 .init(.float32, [2], [1, 0]), .init(.int32, [], [-1])],
+                [
+                    .init(.float32, [2, 2], [1, 2, 3, 4]), .init(.float32, [2], [1, 0.5]), .init(.uint8, [2], [0, 10]),
+                    .init(.float32, [2], [1, 0]), .init(.int32, [], [-1]),
+                ],
                 results: [.init(.uint8, [2, 2], [0, 14, 2, 18])]),
             Example(
-                [.init(.float32, [0], []), .init(.float32, [], [1]), .init(.int8, [], [0]), .init(.float32, [], [0]), .init(.int32, [], [0])],
+                [
+                    .init(.float32, [0], []), .init(.float32, [], [1]), .init(.int8, [], [0]), .init(.float32, [], [0]),
+                    .init(.int32, [], [0]),
+                ],
                 results: [.init(.int8, [0], [])]),
         ]),
     OpDefinition(
@@ -61,12 +70,17 @@ let quantizeDefinitions = [
         tolerance: .ulps(2),
         examples: [
             Example(
-                [.init(.int8, [2], [127, -128]), .init(.float32, [], [0.5]), .init(.int8, [], [-128]), .init(.float32, [], [1]),
-                 .init(.int32, [1], [0])],
+                [
+                    .init(.int8, [2], [127, -128]), .init(.float32, [], [0.5]), .init(.int8, [], [-128]),
+                    .init(.float32, [], [1]),
+                    .init(.int32, [1], [0]),
+                ],
                 results: [.init(.float32, [2], [128.5, 1])]),
             Example(
-                [.init(.uint8, [2, 2], [1, 2, 3, 4]), .init(.float32, [2], [1, 2]), .init(.uint8, [2], [0, 4]),
-                 .init(.float32, [2], [0, 1]), .init(.int32, [], [-2])],
+                [
+                    .init(.uint8, [2, 2], [1, 2, 3, 4]), .init(.float32, [2], [1, 2]), .init(.uint8, [2], [0, 4]),
+                    .init(.float32, [2], [0, 1]), .init(.int32, [], [-2]),
+                ],
                 results: [.init(.float32, [2, 2], [1, 2, -1, 1])]),
         ]),
 ]
@@ -80,8 +94,11 @@ private func quantizedType(
         let type = try context.tensor(parameter)
         guard type.rank <= 1 else { throw context.error("'\(parameter)' must be a number or a vector, it is \(type)") }
         guard type.rank == 1, type.shape[0].constant != 1 else { continue }
-        guard axes.count == 1 else { throw context.error("'\(parameter)' is a vector, but there are \(axes.count) axes") }
-        _ = try context.same(type.shape[0], x.shape[axes[0]], "'\(parameter)' has one entry for each index of axis \(axes[0])")
+        guard axes.count == 1 else {
+            throw context.error("'\(parameter)' is a vector, but there are \(axes.count) axes")
+        }
+        _ = try context.same(
+            type.shape[0], x.shape[axes[0]], "'\(parameter)' has one entry for each index of axis \(axes[0])")
     }
     return [.tensor(TensorType(try context.tensor(result).scalar, x.shape))]
 }

@@ -45,14 +45,18 @@ let rangeDefinitions = [
         },
         tolerance: .ulps(1),
         examples: [
-            Example([.init(.int32, [], [5]), .init(.int32, [], [-2]), .init(.int32, [], [-3])],
+            Example(
+                [.init(.int32, [], [5]), .init(.int32, [], [-2]), .init(.int32, [], [-3])],
                 results: [.init(.int32, [3], [5, 2, -1])]),
-            Example([.init(.int8, [], [3]), .init(.int8, [], [3]), .init(.int8, [], [1])], results: [.init(.int8, [0], [])]),
-            Example([.init(.float32, [], [0]), .init(.float32, [], [1]), .init(.float32, [], [0.25])],
+            Example(
+                [.init(.int8, [], [3]), .init(.int8, [], [3]), .init(.int8, [], [1])], results: [.init(.int8, [0], [])]),
+            Example(
+                [.init(.float32, [], [0]), .init(.float32, [], [1]), .init(.float32, [], [0.25])],
                 results: [.init(.float32, [4], [0, 0.25, 0.5, 0.75])]),
-            Example([.init(.float32, [], [0]), .init(.float32, [], [1]), .init(.float32, [], [-1])],
+            Example(
+                [.init(.float32, [], [0]), .init(.float32, [], [1]), .init(.float32, [], [-1])],
                 results: [.init(.float32, [0], [])]),
-        ]),
+        ])
 ]
 
 /// The number of elements of a range over floating-point numbers, if its operands are at hand.
@@ -80,7 +84,8 @@ package func rangeCount(_ context: KernelContext, _ scalar: ScalarType) throws(K
 
 package func rangeCount(start: Int, stop: Int, step: Int) throws(KernelError) -> Int {
     guard step != 0 else { throw KernelError("the step of a range is 0") }
-    let (span, overflow) = step > 0 ? stop.subtractingReportingOverflow(start) : start.subtractingReportingOverflow(stop)
+    let (span, overflow) =
+        step > 0 ? stop.subtractingReportingOverflow(start) : start.subtractingReportingOverflow(stop)
     if stop == start || (step > 0) != (stop > start) { return 0 }
     guard !overflow else { throw KernelError("the range from \(start) to \(stop) is too long") }
     return (span - 1) / Int(clamping: step.magnitude) + 1

@@ -6,15 +6,19 @@ let reduceDefinitions = [
         "reduce_sum_v1", .sum, .binary(.add, .operand(0), .operand(1)),
         summary: "Adds along axes; narrow floats in float32, integers wrap.", tolerance: .sumOfMagnitudes(32),
         examples: [
-            Example([.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [1], [-1])],
+            Example(
+                [.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [1], [-1])],
                 results: [.init(.float32, [2, 1], [6, 15])]),
             Example([.init(.int8, [3], [100, 100, 3]), .init(.int32, [1], [0])], results: [.init(.int8, [1], [-53])]),
-            Example([.init(.float16, [2, 2, 2], [1, 2, 3, 4, 5, 6, 7, 8]), .init(.int32, [2], [0, 2])],
+            Example(
+                [.init(.float16, [2, 2, 2], [1, 2, 3, 4, 5, 6, 7, 8]), .init(.int32, [2], [0, 2])],
                 results: [.init(.float16, [1, 2, 1], [14, 22])]),
             Example([.init(.float32, [2], [3, 4]), .init(.int32, [0], [])], results: [.init(.float32, [2], [3, 4])]),
-            Example([.init(.float32, [2, 0], []), .init(.int32, [1], [1])], results: [.init(.float32, [2, 1], [0, 0])]),
+            Example(
+                [.init(.float32, [2, 0], []), .init(.int32, [1], [1])], results: [.init(.float32, [2, 1], [0, 0])]),
             // Rounding each step to float16 would stop at 2048.
-            Example([.init(.float16, [5], [2048, 1, 1, 1, 1]), .init(.int32, [1], [0])],
+            Example(
+                [.init(.float16, [5], [2048, 1, 1, 1, 1]), .init(.int32, [1], [0])],
                 results: [.init(.float16, [1], [2052])]),
         ]),
     reduce(
@@ -22,11 +26,14 @@ let reduceDefinitions = [
         finish: .binary(.divide, .operand(0), .operand(1)),
         summary: "The sum along axes divided by the number of elements; NaN of none.", tolerance: .sumOfMagnitudes(32),
         examples: [
-            Example([.init(.float32, [2, 2], [1, 2, 3, 5]), .init(.int32, [1], [0])],
+            Example(
+                [.init(.float32, [2, 2], [1, 2, 3, 5]), .init(.int32, [1], [0])],
                 results: [.init(.float32, [1, 2], [2, 3.5])]),
-            Example([.init(.float16, [2], [60000, 60000]), .init(.uint32, [1], [0])],
+            Example(
+                [.init(.float16, [2], [60000, 60000]), .init(.uint32, [1], [0])],
                 results: [.init(.float16, [1], [60000])]),
-            Example([.init(.bfloat16, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [0, 1])],
+            Example(
+                [.init(.bfloat16, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [0, 1])],
                 results: [.init(.bfloat16, [1, 1], [2.5])]),
             Example([.init(.float32, [0], []), .init(.int32, [1], [0])], results: [.init(.float32, [1], [.nan])]),
         ]),
@@ -34,17 +41,20 @@ let reduceDefinitions = [
         "reduce_max_v1", .maximum, .binary(.maximum, .operand(0), .operand(1)),
         summary: "The greatest element along axes; a NaN wins.",
         examples: [
-            Example([.init(.float32, [2, 2], [1, .nan, 3, 2]), .init(.int32, [1], [1])],
+            Example(
+                [.init(.float32, [2, 2], [1, .nan, 3, 2]), .init(.int32, [1], [1])],
                 results: [.init(.float32, [2, 1], [.nan, 3])]),
             Example([.init(.uint8, [3], [7, 200, 9]), .init(.int32, [1], [0])], results: [.init(.uint8, [1], [200])]),
-            Example([.init(.int16, [0, 2], []), .init(.int32, [1], [0])],
+            Example(
+                [.init(.int16, [0, 2], []), .init(.int32, [1], [0])],
                 results: [.init(.int16, [1, 2], [-32768, -32768])]),
         ]),
     reduce(
         "reduce_min_v1", .minimum, .binary(.minimum, .operand(0), .operand(1)),
         summary: "The least element along axes; a NaN wins.",
         examples: [
-            Example([.init(.float32, [2, 2], [1, .nan, 3, 2]), .init(.int32, [1], [0])],
+            Example(
+                [.init(.float32, [2, 2], [1, .nan, 3, 2]), .init(.int32, [1], [0])],
                 results: [.init(.float32, [1, 2], [1, .nan])]),
             Example([.init(.int8, [3], [7, -100, 9]), .init(.int32, [1], [0])], results: [.init(.int8, [1], [-100])]),
             Example([.init(.float32, [0], []), .init(.int32, [1], [0])], results: [.init(.float32, [1], [.infinity])]),
@@ -53,7 +63,8 @@ let reduceDefinitions = [
         "reduce_product_v1", .product, .binary(.multiply, .operand(0), .operand(1)),
         summary: "Multiplies along axes; narrow floats in float32, integers wrap.", tolerance: .sumOfMagnitudes(32),
         examples: [
-            Example([.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.int32, [1], [1])],
+            Example(
+                [.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.int32, [1], [1])],
                 results: [.init(.float32, [2, 1], [2, 12])]),
             Example([.init(.uint8, [2], [16, 17]), .init(.int32, [1], [0])], results: [.init(.uint8, [1], [16])]),
             Example([.init(.int32, [0], []), .init(.int32, [1], [0])], results: [.init(.int32, [1], [1])]),
@@ -62,7 +73,8 @@ let reduceDefinitions = [
         "all_v1", .minimum, .binary(.logicalAnd, .operand(0), .operand(1)), boolean: true,
         summary: "True where all elements along the axes are true, as they are of none.",
         examples: [
-            Example([.init(.bool, [2, 2], [1, 1, 1, 0]), .init(.int32, [1], [1])],
+            Example(
+                [.init(.bool, [2, 2], [1, 1, 1, 0]), .init(.int32, [1], [1])],
                 results: [.init(.bool, [2, 1], [1, 0])]),
             Example([.init(.bool, [0], []), .init(.int32, [1], [0])], results: [.init(.bool, [1], [1])]),
         ]),
@@ -70,7 +82,8 @@ let reduceDefinitions = [
         "any_v1", .maximum, .binary(.logicalOr, .operand(0), .operand(1)), boolean: true,
         summary: "True where any element along the axes is true.",
         examples: [
-            Example([.init(.bool, [2, 2], [0, 0, 1, 0]), .init(.int32, [1], [1])],
+            Example(
+                [.init(.bool, [2, 2], [0, 0, 1, 0]), .init(.int32, [1], [1])],
                 results: [.init(.bool, [2, 1], [0, 1])]),
             Example([.init(.bool, [0], []), .init(.int32, [1], [0])], results: [.init(.bool, [1], [0])]),
         ]),
@@ -117,14 +130,15 @@ private func folded(
     var results: [Int: Dimension] = [:]
     forEachOffset(shape, denseStrides(shape), steps) { source, target in
         let value = values[source]
-        results[target] = results[target].map { sum in
-            switch fold {
-            case .sum, .mean: sum + value
-            case .product: sum * value
-            case .maximum: .maximum(sum, value)
-            case .minimum: .minimum(sum, value)
-            }
-        } ?? value
+        results[target] =
+            results[target].map { sum in
+                switch fold {
+                case .sum, .mean: sum + value
+                case .product: sum * value
+                case .maximum: .maximum(sum, value)
+                case .minimum: .minimum(sum, value)
+                }
+            } ?? value
     }
     let (low, high) = Int64.bounds(of: scalar == .uint64 ? .int64 : scalar)
     let folded = results.sorted { $0.key < $1.key }.map(\.value)

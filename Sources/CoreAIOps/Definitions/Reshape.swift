@@ -17,10 +17,12 @@ let reshapeDefinitions = [
         },
         reference: view,
         examples: [
-            Example([.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [2], [3, -1])],
+            Example(
+                [.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [2], [3, -1])],
                 results: [.init(.float32, [3, 2], [1, 2, 3, 4, 5, 6])]),
             Example([.init(.int8, [1, 1], [-7]), .init(.uint32, [0], [])], results: [.init(.int8, [], [-7])]),
-            Example([.init(.float32, [0, 3], []), .init(.int32, [2], [-1, 3])], results: [.init(.float32, [0, 3], [])]),
+            Example(
+                [.init(.float32, [0, 3], []), .init(.int32, [2], [-1, 3])], results: [.init(.float32, [0, 3], [])]),
         ]),
     OpDefinition(
         "primitive.expand_dims_v1",
@@ -38,7 +40,8 @@ let reshapeDefinitions = [
         },
         reference: view,
         examples: [
-            Example([.init(.float32, [2], [1, 2]), .init(.int32, [2], [-1, 0])],
+            Example(
+                [.init(.float32, [2], [1, 2]), .init(.int32, [2], [-1, 0])],
                 results: [.init(.float32, [1, 2, 1], [1, 2])]),
             Example([.init(.bool, [], [1]), .init(.int32, [1], [0])], results: [.init(.bool, [1], [1])]),
             Example([.init(.float32, [0], []), .init(.uint32, [1], [1])], results: [.init(.float32, [0, 1], [])]),
@@ -50,13 +53,16 @@ let reshapeDefinitions = [
         inferTypes: { context throws(GraphError) in
             let x = try context.tensor("x")
             let axes = Set(try context.axes("axes", rank: x.rank))
-            for axis in axes.sorted() { _ = try context.same(x.shape[axis], 1, "axis \(axis) is removed and must have size 1") }
+            for axis in axes.sorted() {
+                _ = try context.same(x.shape[axis], 1, "axis \(axis) is removed and must have size 1")
+            }
             context.resultValues = [context.values(of: "x")]
             return [.tensor(TensorType(x.scalar, x.shape.indices.filter { !axes.contains($0) }.map { x.shape[$0] }))]
         },
         reference: view,
         examples: [
-            Example([.init(.float32, [1, 2, 1], [1, 2]), .init(.int32, [2], [-1, 0])],
+            Example(
+                [.init(.float32, [1, 2, 1], [1, 2]), .init(.int32, [2], [-1, 0])],
                 results: [.init(.float32, [2], [1, 2])]),
             Example([.init(.int64, [1], [9]), .init(.int32, [1], [0])], results: [.init(.int64, [], [9])]),
             Example([.init(.float32, [0, 1], []), .init(.int32, [1], [1])], results: [.init(.float32, [0], [])]),

@@ -3,7 +3,8 @@ import CoreAIGraph
 let scanDefinitions = [
     OpDefinition(
         "primitive.scan_v1",
-        summary: "The running sum, product, least or greatest element along an axis, each element included; a NaN stays in "
+        summary:
+            "The running sum, product, least or greatest element along an axis, each element included; a NaN stays in "
             + "sums and products, and is passed over by min and max.",
         signature: Signature([.data("x"), .steering("axis"), .steering("reverse")], attributes: ["combiner"]),
         inferTypes: { context throws(GraphError) in
@@ -28,17 +29,23 @@ let scanDefinitions = [
         },
         tolerance: .sumOfMagnitudes(32),
         examples: [
-            example(.sum, [.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [], [-1]), .init(.bool, [], [0])],
+            example(
+                .sum, [.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [], [-1]), .init(.bool, [], [0])],
                 .init(.float32, [2, 3], [1, 3, 6, 4, 9, 15])),
-            example(.sum, [.init(.int8, [3], [100, 27, 1]), .init(.int32, [], [0]), .init(.bool, [], [1])],
+            example(
+                .sum, [.init(.int8, [3], [100, 27, 1]), .init(.int32, [], [0]), .init(.bool, [], [1])],
                 .init(.int8, [3], [-128, 28, 1])),
-            example(.product, [.init(.float32, [4], [2, .nan, 3, 4]), .init(.int32, [], [0]), .init(.bool, [], [1])],
+            example(
+                .product, [.init(.float32, [4], [2, .nan, 3, 4]), .init(.int32, [], [0]), .init(.bool, [], [1])],
                 .init(.float32, [4], [.nan, .nan, 12, 4])),
-            example(.max, [.init(.float32, [4], [1, .nan, 3, 2]), .init(.int32, [], [0]), .init(.bool, [], [0])],
+            example(
+                .max, [.init(.float32, [4], [1, .nan, 3, 2]), .init(.int32, [], [0]), .init(.bool, [], [0])],
                 .init(.float32, [4], [1, 1, 3, 3])),
-            example(.min, [.init(.int32, [2, 2], [4, 1, 3, 2]), .init(.int32, [], [0]), .init(.bool, [], [0])],
+            example(
+                .min, [.init(.int32, [2, 2], [4, 1, 3, 2]), .init(.int32, [], [0]), .init(.bool, [], [0])],
                 .init(.int32, [2, 2], [4, 1, 3, 1])),
-            example(.sum, [.init(.float16, [0], []), .init(.int32, [], [0]), .init(.bool, [], [0])],
+            example(
+                .sum, [.init(.float16, [0], []), .init(.int32, [], [0]), .init(.bool, [], [0])],
                 .init(.float16, [0], [])),
         ])
 ]

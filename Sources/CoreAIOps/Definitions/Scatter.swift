@@ -3,7 +3,8 @@ import CoreAIGraph
 let scatterDefinitions = [
     OpDefinition(
         "primitive.scatter_along_axis_v1",
-        summary: "A copy of the first operand in which each update is combined into the element its index names, in order.",
+        summary:
+            "A copy of the first operand in which each update is combined into the element its index names, in order.",
         signature: Signature(
             [.data("x"), .data("indices"), .data("updates"), .steering("axis")], attributes: ["scatter_mode"]),
         inferTypes: { context throws(GraphError) in
@@ -15,13 +16,17 @@ let scatterDefinitions = [
             guard indices.rank == x.rank else { throw context.error("\(indices) must have the rank of \(x)") }
             for other in x.shape.indices where other != axis {
                 _ = try context.same(
-                    x.shape[other], indices.shape[other], "\(indices) and \(x) differ at axis \(other), which is not indexed")
+                    x.shape[other], indices.shape[other],
+                    "\(indices) and \(x) differ at axis \(other), which is not indexed")
             }
             _ = try context.sameShape(indices.shape, updates.shape, "indices and updates")
-            guard case .word(let word)? = context.op[attribute: "scatter_mode"], let mode = ScatterMode(rawValue: word) else {
+            guard case .word(let word)? = context.op[attribute: "scatter_mode"], let mode = ScatterMode(rawValue: word)
+            else {
                 throw context.error("'scatter_mode' must be one of \(ScatterMode.allCases.map(\.rawValue))")
             }
-            guard mode == .update || mode.combines(x.scalar) else { throw context.error("cannot \(word) \(x.scalar.name)") }
+            guard mode == .update || mode.combines(x.scalar) else {
+                throw context.error("cannot \(word) \(x.scalar.name)")
+            }
             return [.tensor(TensorType(x.scalar, x.shape))]
         },
         reference: { context throws(KernelError) in
@@ -56,8 +61,10 @@ let scatterDefinitions = [
             example(.update, [7, 8, 3]), example(.add, [6, 17, 3]), example(.sub, [-4, -13, 3]),
             example(.mul, [5, 112, 3]), example(.div, [0, 0, 3]), example(.max, [5, 8, 3]), example(.min, [1, 2, 3]),
             Example(
-                [.init(.float32, [2, 2], [1, .nan, -0.0, 4]), .init(.int32, [1, 2], [-1, 0]),
-                 .init(.float32, [1, 2], [2, 5]), .init(.int32, [], [-2])],
+                [
+                    .init(.float32, [2, 2], [1, .nan, -0.0, 4]), .init(.int32, [1, 2], [-1, 0]),
+                    .init(.float32, [1, 2], [2, 5]), .init(.int32, [], [-2]),
+                ],
                 attributes: [.init("scatter_mode", .word("max"))],
                 results: [.init(.float32, [2, 2], [1, .nan, 2, 4])]),
             Example(
@@ -66,7 +73,8 @@ let scatterDefinitions = [
         ]),
     OpDefinition(
         "primitive.scatter_nd_v1",
-        summary: "A copy of the first operand in which the slices at index vectors are replaced; of duplicates the last counts.",
+        summary:
+            "A copy of the first operand in which the slices at index vectors are replaced; of duplicates the last counts.",
         signature: Signature([.data("x"), .data("indices"), .data("updates")], regionCount: 1),
         inferTypes: { context throws(GraphError) in
             let (x, indices) = (try context.tensor("x"), try context.tensor("indices"))
@@ -95,7 +103,10 @@ let scatterDefinitions = [
         },
         examples: [
             Example(
-                [.init(.float32, [3], [1, 2, 3]), .init(.int32, [3, 1], [-1, 0, 2]), .init(.float32, [3], [7, 8, 9])],
+                [
+                    .init(.float32, [3], [1, 2, 3]), .init(.int32, [3, 1], [-1, 0, 2]),
+                    .init(.float32, [3], [7, 8, 9]),
+                ],
                 results: [.init(.float32, [3], [8, 2, 9])]),
             Example(
                 [.init(.int8, [2, 2], [1, 2, 3, 4]), .init(.int32, [1, 1], [1]), .init(.int8, [1, 2], [8, 9])],
@@ -108,7 +119,10 @@ let scatterDefinitions = [
 
 private func example(_ mode: ScatterMode, _ values: [Double]) -> Example {
     Example(
-        [.init(.int32, [3], [1, 2, 3]), .init(.int32, [3], [0, 1, -2]), .init(.int32, [3], [5, 7, 8]), .init(.int32, [], [0])],
+        [
+            .init(.int32, [3], [1, 2, 3]), .init(.int32, [3], [0, 1, -2]), .init(.int32, [3], [5, 7, 8]),
+            .init(.int32, [], [0]),
+        ],
         attributes: [.init("scatter_mode", .word(mode.rawValue))],
         results: [.init(.int32, [3], mode == .update ? [5, 8, 3] : values)])
 }

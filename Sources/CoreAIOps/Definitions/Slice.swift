@@ -13,7 +13,9 @@ let sliceDefinitions = [
             for (axis, size) in try slicedShape(x, context).enumerated() {
                 shape.append(size ?? context.dataDependentSize(axis: axis, rank: x.rank))
             }
-            if let values = context.values(of: "x"), x.rank <= 1 { context.resultValues = [try pick(values, x, context)] }
+            if let values = context.values(of: "x"), x.rank <= 1 {
+                context.resultValues = [try pick(values, x, context)]
+            }
             return [.tensor(TensorType(x.scalar, shape))]
         },
         reference: { context throws(KernelError) in
@@ -26,17 +28,29 @@ let sliceDefinitions = [
         },
         examples: [
             Example(
-                [.init(.float32, [5], [0, 1, 2, 3, 4]), .init(.int32, [1], [-3]), .init(.int32, [1], [99]), .init(.int32, [1], [2])],
+                [
+                    .init(.float32, [5], [0, 1, 2, 3, 4]), .init(.int32, [1], [-3]), .init(.int32, [1], [99]),
+                    .init(.int32, [1], [2]),
+                ],
                 results: [.init(.float32, [2], [2, 4])]),
             // Backwards, -1 as the end means through element 0.
             Example(
-                [.init(.int8, [4], [0, 1, 2, 3]), .init(.int32, [1], [-1]), .init(.int32, [1], [-1]), .init(.int32, [1], [-1])],
+                [
+                    .init(.int8, [4], [0, 1, 2, 3]), .init(.int32, [1], [-1]), .init(.int32, [1], [-1]),
+                    .init(.int32, [1], [-1]),
+                ],
                 results: [.init(.int8, [4], [3, 2, 1, 0])]),
             Example(
-                [.init(.int8, [4], [0, 1, 2, 3]), .init(.int32, [1], [9]), .init(.int32, [1], [-3]), .init(.int32, [1], [-1])],
+                [
+                    .init(.int8, [4], [0, 1, 2, 3]), .init(.int32, [1], [9]), .init(.int32, [1], [-3]),
+                    .init(.int32, [1], [-1]),
+                ],
                 results: [.init(.int8, [2], [3, 2])]),
             Example(
-                [.init(.int32, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [2, 0]), .init(.int32, [2], [1, -1]), .init(.int32, [2], [1, 1])],
+                [
+                    .init(.int32, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [2, 0]), .init(.int32, [2], [1, -1]),
+                    .init(.int32, [2], [1, 1]),
+                ],
                 results: [.init(.int32, [0, 1], [])]),
             Example(
                 [.init(.float32, [], [3]), .init(.int32, [0], []), .init(.int32, [0], []), .init(.int32, [0], [])],
@@ -52,7 +66,8 @@ let sliceDefinitions = [
             guard update.rank == x.rank else { throw context.error("\(update) does not replace a slice of \(x)") }
             for (axis, size) in try slicedShape(x, context).enumerated() {
                 guard let size else { continue }
-                _ = try context.same(size, update.shape[axis], "axis \(axis) of the update \(update) and of the slice of \(x)")
+                _ = try context.same(
+                    size, update.shape[axis], "axis \(axis) of the update \(update) and of the slice of \(x)")
             }
             return [.tensor(TensorType(x.scalar, x.shape))]
         },
@@ -67,15 +82,24 @@ let sliceDefinitions = [
         },
         examples: [
             Example(
-                [.init(.float32, [4], [0, 1, 2, 3]), .init(.int32, [1], [-1]), .init(.int32, [1], [-1]), .init(.int32, [1], [-2]),
-                 .init(.float32, [2], [8, 9])],
+                [
+                    .init(.float32, [4], [0, 1, 2, 3]), .init(.int32, [1], [-1]), .init(.int32, [1], [-1]),
+                    .init(.int32, [1], [-2]),
+                    .init(.float32, [2], [8, 9]),
+                ],
                 results: [.init(.float32, [4], [0, 9, 2, 8])]),
             Example(
-                [.init(.int8, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [0, 1]), .init(.int32, [2], [2, 2]), .init(.int32, [2], [1, 1]),
-                 .init(.int8, [2, 1], [7, 8])],
+                [
+                    .init(.int8, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [0, 1]), .init(.int32, [2], [2, 2]),
+                    .init(.int32, [2], [1, 1]),
+                    .init(.int8, [2, 1], [7, 8]),
+                ],
                 results: [.init(.int8, [2, 2], [1, 7, 3, 8])]),
             Example(
-                [.init(.int8, [1], [1]), .init(.int32, [1], [1]), .init(.int32, [1], [0]), .init(.int32, [1], [1]), .init(.int8, [0], [])],
+                [
+                    .init(.int8, [1], [1]), .init(.int32, [1], [1]), .init(.int32, [1], [0]), .init(.int32, [1], [1]),
+                    .init(.int8, [0], []),
+                ],
                 results: [.init(.int8, [1], [1])]),
         ]),
 ]

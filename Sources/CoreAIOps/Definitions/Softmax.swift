@@ -8,7 +8,8 @@ let softmaxDefinitions = [
         inferTypes: { context throws(GraphError) in
             let x = try context.tensor("x")
             guard x.scalar.isFloat, x.scalar.hasOrder else {
-                throw context.error("cannot be taken of \(x.scalar.name), only of float16, bfloat16, float32 and float64")
+                throw context.error(
+                    "cannot be taken of \(x.scalar.name), only of float16, bfloat16, float32 and float64")
             }
             _ = try context.axis("axis", rank: x.rank)
             return [.tensor(TensorType(x.scalar, x.shape))]
@@ -24,13 +25,17 @@ let softmaxDefinitions = [
         },
         tolerance: .ulps(4),
         examples: [
-            Example([.init(.float32, [2, 2], [0, 0, 1, -.infinity]), .init(.int32, [], [-1])],
+            Example(
+                [.init(.float32, [2, 2], [0, 0, 1, -.infinity]), .init(.int32, [], [-1])],
                 results: [.init(.float32, [2, 2], [0.5, 0.5, 1, 0])]),
-            Example([.init(.float16, [2, 2], [60000, 1, 60000, 1]), .init(.int32, [], [0])],
+            Example(
+                [.init(.float16, [2, 2], [60000, 1, 60000, 1]), .init(.int32, [], [0])],
                 results: [.init(.float16, [2, 2], [0.5, 0.5, 0.5, 0.5])]),
-            Example([.init(.float32, [3, 2], [.nan, 0, .infinity, 0, -.infinity, -.infinity]), .init(.int32, [], [1])],
+            Example(
+                [.init(.float32, [3, 2], [.nan, 0, .infinity, 0, -.infinity, -.infinity]), .init(.int32, [], [1])],
                 results: [.init(.float32, [3, 2], [.nan, .nan, .nan, .nan, .nan, .nan])]),
-            Example([.init(.float64, [3], [0, 1, 2]), .init(.int32, [], [0])],
+            Example(
+                [.init(.float64, [3], [0, 1, 2]), .init(.int32, [], [0])],
                 results: [.init(.float64, [3], [0.09003057317038046, 0.24472847105479764, 0.6652409557748219])]),
         ])
 ]

@@ -7,7 +7,8 @@ private let operands: [Signature.Operand] =
 let sortDefinitions = [
     OpDefinition(
         "primitive.argsort_v1",
-        summary: "The positions of the elements along an axis in sorted order; equal ones keep their order, NaN comes last.",
+        summary:
+            "The positions of the elements along an axis in sorted order; equal ones keep their order, NaN comes last.",
         signature: Signature(operands),
         inferTypes: { context throws(GraphError) in
             let x = try context.tensor("x")
@@ -20,13 +21,22 @@ let sortDefinitions = [
         },
         examples: [
             Example(
-                [.init(.float32, [6], [2, .nan, -0.0, 0, 2, -.infinity]), .init(.int32, [], [-1]), .init(.bool, [], [0]), .init(.bool, [], [1])],
+                [
+                    .init(.float32, [6], [2, .nan, -0.0, 0, 2, -.infinity]), .init(.int32, [], [-1]),
+                    .init(.bool, [], [0]), .init(.bool, [], [1]),
+                ],
                 results: [.init(.int32, [6], [5, 2, 3, 0, 4, 1])]),
             Example(
-                [.init(.float32, [5], [2, .nan, -0.0, 0, 2]), .init(.int32, [], [0]), .init(.bool, [], [1]), .init(.bool, [], [0])],
+                [
+                    .init(.float32, [5], [2, .nan, -0.0, 0, 2]), .init(.int32, [], [0]), .init(.bool, [], [1]),
+                    .init(.bool, [], [0]),
+                ],
                 results: [.init(.int32, [5], [0, 4, 2, 3, 1])]),
             Example(
-                [.init(.int8, [2, 2], [-128, 3, 127, 3]), .init(.int32, [], [0]), .init(.bool, [], [1]), .init(.bool, [], [0])],
+                [
+                    .init(.int8, [2, 2], [-128, 3, 127, 3]), .init(.int32, [], [0]), .init(.bool, [], [1]),
+                    .init(.bool, [], [0]),
+                ],
                 results: [.init(.int32, [2, 2], [1, 0, 0, 1])]),
             Example(
                 [.init(.int8, [0, 2], []), .init(.int32, [], [0]), .init(.bool, [], [1]), .init(.bool, [], [0])],
@@ -51,10 +61,16 @@ let sortDefinitions = [
         },
         examples: [
             Example(
-                [.init(.float32, [2, 2], [.nan, 1, 2, -1]), .init(.int32, [], [1]), .init(.bool, [], [1]), .init(.bool, [], [1])],
+                [
+                    .init(.float32, [2, 2], [.nan, 1, 2, -1]), .init(.int32, [], [1]), .init(.bool, [], [1]),
+                    .init(.bool, [], [1]),
+                ],
                 results: [.init(.float32, [2, 2], [1, .nan, 2, -1])]),
             Example(
-                [.init(.uint64, [3], [9, 0, 4]), .init(.int32, [], [0]), .init(.bool, [], [0]), .init(.bool, [], [1])],
+                [
+                    .init(.uint64, [3], [9, 0, 4]), .init(.int32, [], [0]), .init(.bool, [], [0]),
+                    .init(.bool, [], [1]),
+                ],
                 results: [.init(.uint64, [3], [0, 4, 9])]),
             Example(
                 [.init(.float16, [0], []), .init(.int32, [], [0]), .init(.bool, [], [0]), .init(.bool, [], [1])],

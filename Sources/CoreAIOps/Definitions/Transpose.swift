@@ -22,16 +22,21 @@ let transposeDefinitions = [
                 throw KernelError("\(x.shape) transposed by \(permutation) is not \(result.shape)")
             }
             copyElements(
-                result.shape, byteStride: x.scalar.byteStride, from: StridedSide(x.base, permutation.map { strides[$0] }),
+                result.shape, byteStride: x.scalar.byteStride,
+                from: StridedSide(x.base, permutation.map { strides[$0] }),
                 to: StridedSide(result))
         },
         examples: [
-            Example([.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [2], [1, 0])],
+            Example(
+                [.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [2], [1, 0])],
                 results: [.init(.float32, [3, 2], [1, 4, 2, 5, 3, 6])]),
-            Example([.init(.int16, [1, 2, 2], [1, 2, 3, 4]), .init(.int32, [3], [-1, 0, 1])],
+            Example(
+                [.init(.int16, [1, 2, 2], [1, 2, 3, 4]), .init(.int32, [3], [-1, 0, 1])],
                 results: [.init(.int16, [2, 1, 2], [1, 3, 2, 4])]),
-            Example([.init(.float32, [2, 0], []), .init(.uint32, [2], [1, 0])], results: [.init(.float32, [0, 2], [])]),
-            Example([.init(.cfloat64, [2, 2], [1, 0, 2, 0, 3, 0, 4, -1]), .init(.int32, [2], [1, 0])],
+            Example(
+                [.init(.float32, [2, 0], []), .init(.uint32, [2], [1, 0])], results: [.init(.float32, [0, 2], [])]),
+            Example(
+                [.init(.cfloat64, [2, 2], [1, 0, 2, 0, 3, 0, 4, -1]), .init(.int32, [2], [1, 0])],
                 results: [.init(.cfloat64, [2, 2], [1, 0, 3, 0, 2, 0, 4, -1])]),
             Example([.init(.float32, [], [5]), .init(.int32, [0], [])], results: [.init(.float32, [], [5])]),
         ]),
@@ -58,9 +63,11 @@ let transposeDefinitions = [
             copyElements(x.shape, byteStride: x.scalar.byteStride, from: source, to: StridedSide(context.results[0]))
         },
         examples: [
-            Example([.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [1], [-1])],
+            Example(
+                [.init(.float32, [2, 3], [1, 2, 3, 4, 5, 6]), .init(.int32, [1], [-1])],
                 results: [.init(.float32, [2, 3], [3, 2, 1, 6, 5, 4])]),
-            Example([.init(.int8, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [0, 1])],
+            Example(
+                [.init(.int8, [2, 2], [1, 2, 3, 4]), .init(.int32, [2], [0, 1])],
                 results: [.init(.int8, [2, 2], [4, 3, 2, 1])]),
             Example([.init(.int8, [2], [1, 2]), .init(.int32, [0], [])], results: [.init(.int8, [2], [1, 2])]),
             Example([.init(.int8, [0, 2], []), .init(.int32, [1], [0])], results: [.init(.int8, [0, 2], [])]),
@@ -97,12 +104,15 @@ let transposeDefinitions = [
                 to += [targetStrides[axis] * x.shape[axis], targetStrides[axis]]
             }
             copyElements(
-                shape, byteStride: x.scalar.byteStride, from: StridedSide(x.base, from), to: StridedSide(result.base, to))
+                shape, byteStride: x.scalar.byteStride, from: StridedSide(x.base, from),
+                to: StridedSide(result.base, to))
         },
         examples: [
-            Example([.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.uint32, [2], [2, 1])],
+            Example(
+                [.init(.float32, [2, 2], [1, 2, 3, 4]), .init(.uint32, [2], [2, 1])],
                 results: [.init(.float32, [4, 2], [1, 2, 3, 4, 1, 2, 3, 4])]),
-            Example([.init(.float32, [2, 1], [1, 2]), .init(.uint32, [1], [3])],
+            Example(
+                [.init(.float32, [2, 1], [1, 2]), .init(.uint32, [1], [3])],
                 results: [.init(.float32, [2, 3], [1, 1, 1, 2, 2, 2])]),
             Example([.init(.int32, [2], [1, 2]), .init(.uint32, [1], [0])], results: [.init(.int32, [0], [])]),
             Example([.init(.int32, [], [3]), .init(.uint32, [0], [])], results: [.init(.int32, [], [3])]),

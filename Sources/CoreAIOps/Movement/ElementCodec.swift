@@ -114,10 +114,12 @@ private func smallFloatMagnitudes(_ scalar: ScalarType) -> [Double] {
         }
     }
     switch scalar {
-    case .float8e5m2: return table(exponentBits: 5, mantissaBits: 2, bias: 15).dropLast(4) + [.infinity, .nan, .nan, .nan]
+    case .float8e5m2:
+        return table(exponentBits: 5, mantissaBits: 2, bias: 15).dropLast(4) + [.infinity, .nan, .nan, .nan]
     case .float8e4m3fn: return table(exponentBits: 4, mantissaBits: 3, bias: 7).dropLast() + [.nan]
     case .float4e2m1fn: return table(exponentBits: 2, mantissaBits: 1, bias: 1)
-    case .float8e8m0fn: return (0..<256).map { $0 == 255 ? .nan : Double(sign: .plus, exponent: $0 - 127, significand: 1) }
+    case .float8e8m0fn:
+        return (0..<256).map { $0 == 255 ? .nan : Double(sign: .plus, exponent: $0 - 127, significand: 1) }
     default: return []
     }
 }

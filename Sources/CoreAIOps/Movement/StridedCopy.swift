@@ -44,7 +44,8 @@ package func copyElements(
 
 /// Sets all elements of `target` to the one at `value`.
 package func fillElements(_ target: HostTensor, with value: UnsafeMutableRawPointer) {
-    copyElements([target.count], byteStride: target.scalar.byteStride, from: StridedSide(value, [0]),
+    copyElements(
+        [target.count], byteStride: target.scalar.byteStride, from: StridedSide(value, [0]),
         to: StridedSide(target.base, [1]))
 }
 
@@ -130,6 +131,8 @@ package func forEachOffset<E: Error>(
 /// Row-major strides of a dense tensor, in elements.
 package func denseStrides(_ shape: [Int]) -> [Int] {
     var strides = [Int](repeating: 1, count: shape.count)
-    for axis in stride(from: shape.count - 2, through: 0, by: -1) { strides[axis] = strides[axis + 1] * shape[axis + 1] }
+    for axis in stride(from: shape.count - 2, through: 0, by: -1) {
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    }
     return strides
 }

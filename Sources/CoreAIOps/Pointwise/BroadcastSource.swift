@@ -32,7 +32,9 @@ struct BroadcastSource {
 
     /// Where the elements from `start` on lie, if they lie as they are computed on.
     func direct(_ start: Int) -> UnsafeMutableRawPointer? {
-        guard isDense, tensor.scalar == .float32 || tensor.scalar == .float64 || tensor.scalar == .int64 else { return nil }
+        guard isDense, tensor.scalar == .float32 || tensor.scalar == .float64 || tensor.scalar == .int64 else {
+            return nil
+        }
         return tensor.base + start * tensor.scalar.byteStride
     }
 
@@ -78,7 +80,8 @@ struct BroadcastSource {
         _ offset: Int, _ stride: Int, _ count: Int, _ target: UnsafeMutableRawPointer, _ place: Int,
         _ lane: PointwiseProgram.Lane
     ) {
-        func convert<From: BitwiseCopyable, To>(_: From.Type, _ target: UnsafeMutablePointer<To>, _ body: (From) -> To) {
+        func convert<From: BitwiseCopyable, To>(_: From.Type, _ target: UnsafeMutablePointer<To>, _ body: (From) -> To)
+        {
             let from = tensor.base.assumingMemoryBound(to: From.self) + offset
             let to = target + place
             if stride == 0 {

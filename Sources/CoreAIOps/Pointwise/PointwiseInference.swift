@@ -2,7 +2,8 @@ import CoreAIGraph
 
 /// Types and known values of pointwise ops.
 enum PointwiseInference {
-    static func infer(_ context: inout InferenceContext, _ expression: ScalarExpression, broadcasts: Bool) throws(GraphError)
+    static func infer(_ context: inout InferenceContext, _ expression: ScalarExpression, broadcasts: Bool)
+        throws(GraphError)
         -> [ValueType]
     {
         var types: [TensorType] = []
@@ -11,8 +12,10 @@ enum PointwiseInference {
         var shape = first.shape
         for (index, type) in types.dropFirst().enumerated() {
             let what = "operands are \(first) and \(type)"
-            shape = broadcasts
-                ? try context.broadcast(shape, type.shape) : try context.sameShape(shape, type.shape, "\(what), of operand \(index + 1)")
+            shape =
+                broadcasts
+                ? try context.broadcast(shape, type.shape)
+                : try context.sameShape(shape, type.shape, "\(what), of operand \(index + 1)")
         }
         let scalars = types.map(\.scalar)
         try check(expression, scalars, context)
@@ -99,7 +102,9 @@ enum PointwiseInference {
         return scalar == .uint64 ? number >= 0 : number >= range.low && number <= range.high
     }
 
-    private static func evaluate(_ expression: ScalarExpression, _ operands: [Dimension], _ scalar: ScalarType) -> Dimension? {
+    private static func evaluate(_ expression: ScalarExpression, _ operands: [Dimension], _ scalar: ScalarType)
+        -> Dimension?
+    {
         switch expression {
         case .operand(let index): return operands[index]
         case .constant(let value): return Int(exactly: value).map { Dimension($0) }
@@ -121,7 +126,9 @@ enum PointwiseInference {
             return evaluate(a, operands, scalar).map { Dimension(0) - $0 }
         case .unary: return nil
         case .binary(let operation, let left, let right):
-            guard let a = evaluate(left, operands, scalar), let b = evaluate(right, operands, scalar) else { return nil }
+            guard let a = evaluate(left, operands, scalar), let b = evaluate(right, operands, scalar) else {
+                return nil
+            }
             return combine(operation, a, b)
         }
     }

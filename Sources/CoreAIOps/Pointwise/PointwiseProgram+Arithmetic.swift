@@ -66,14 +66,19 @@ extension PointwiseProgram {
         _ out: UnsafeMutableRawPointer, _ count: Int
     ) {
         switch source.lane {
-        case .float: Self.unaryFloat(operation, a.assumingMemoryBound(to: Float.self), out.assumingMemoryBound(to: Float.self), count)
-        case .double: Self.unaryFloat(operation, a.assumingMemoryBound(to: Double.self), out.assumingMemoryBound(to: Double.self), count)
+        case .float:
+            Self.unaryFloat(
+                operation, a.assumingMemoryBound(to: Float.self), out.assumingMemoryBound(to: Float.self), count)
+        case .double:
+            Self.unaryFloat(
+                operation, a.assumingMemoryBound(to: Double.self), out.assumingMemoryBound(to: Double.self), count)
         case .integer:
             let (x, y) = (a.assumingMemoryBound(to: Int.self), out.assumingMemoryBound(to: Int.self))
             let wrap = IntegerWrap(node.scalar)
             switch operation {
             case .not: for i in 0..<count { y[i] = x[i] == 0 ? 1 : 0 }
-            case .abs where !source.scalar.isUnsignedInteger: for i in 0..<count { y[i] = wrap(x[i] < 0 ? 0 &- x[i] : x[i]) }
+            case .abs where !source.scalar.isUnsignedInteger:
+                for i in 0..<count { y[i] = wrap(x[i] < 0 ? 0 &- x[i] : x[i]) }
             case .negate: for i in 0..<count { y[i] = wrap(0 &- x[i]) }
             default: for i in 0..<count { y[i] = x[i] }
             }
@@ -168,8 +173,14 @@ extension PointwiseProgram {
         case (.greater, .complex): compare(ComplexPair.self) { $0.real > $1.real }
         case (.complex, .float): join(Float.self)
         case (.complex, .double): join(Double.self)
-        case (_, .float): Self.binaryFloat(operation, a.assumingMemoryBound(to: Float.self), b.assumingMemoryBound(to: Float.self), out.assumingMemoryBound(to: Float.self), count)
-        case (_, .double): Self.binaryFloat(operation, a.assumingMemoryBound(to: Double.self), b.assumingMemoryBound(to: Double.self), out.assumingMemoryBound(to: Double.self), count)
+        case (_, .float):
+            Self.binaryFloat(
+                operation, a.assumingMemoryBound(to: Float.self), b.assumingMemoryBound(to: Float.self),
+                out.assumingMemoryBound(to: Float.self), count)
+        case (_, .double):
+            Self.binaryFloat(
+                operation, a.assumingMemoryBound(to: Double.self), b.assumingMemoryBound(to: Double.self),
+                out.assumingMemoryBound(to: Double.self), count)
         case (_, .integer):
             try Self.binaryInteger(
                 operation, node.scalar, a.assumingMemoryBound(to: Int.self), b.assumingMemoryBound(to: Int.self),

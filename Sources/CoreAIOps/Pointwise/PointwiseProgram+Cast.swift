@@ -20,18 +20,23 @@ extension PointwiseProgram {
                 y.update(from: a.assumingMemoryBound(to: ComplexPair.self), count: count)
             } else {
                 let widen = IntegerWidening(from: source.scalar, to: node.scalar.complexPart ?? node.scalar)
-                read(source, a, count, { y[$0] = ComplexPair(Double($1), 0) }, { y[$0] = ComplexPair($1, 0) }, {
-                    y[$0] = ComplexPair(widen($1), 0)
-                })
+                read(
+                    source, a, count, { y[$0] = ComplexPair(Double($1), 0) }, { y[$0] = ComplexPair($1, 0) },
+                    {
+                        y[$0] = ComplexPair(widen($1), 0)
+                    })
             }
         case .integer:
             let y = out.assumingMemoryBound(to: Int.self)
             if node.scalar == .bool {
-                read(source, a, count, { y[$0] = $1 == 0 ? 0 : 1 }, { y[$0] = $1 == 0 ? 0 : 1 }, { y[$0] = $1 == 0 ? 0 : 1 })
+                read(
+                    source, a, count, { y[$0] = $1 == 0 ? 0 : 1 }, { y[$0] = $1 == 0 ? 0 : 1 },
+                    { y[$0] = $1 == 0 ? 0 : 1 })
                 return
             }
             let range = IntegerRange(node.scalar)
-            read(source, a, count, { y[$0] = range.saturating(Double($1)) }, { y[$0] = range.saturating($1) }) { i, value in
+            read(source, a, count, { y[$0] = range.saturating(Double($1)) }, { y[$0] = range.saturating($1) }) {
+                i, value in
                 y[i] = range.saturating(value, isUnsigned64: source.scalar == .uint64)
             }
         }

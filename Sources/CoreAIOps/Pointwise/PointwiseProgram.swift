@@ -37,7 +37,8 @@ package struct PointwiseProgram: Sendable {
     }
 
     /// The type of an expression's value; `result` is what the op is declared to give.
-    package static func type(of expression: ScalarExpression, operands: [ScalarType], result: ScalarType) -> ScalarType {
+    package static func type(of expression: ScalarExpression, operands: [ScalarType], result: ScalarType) -> ScalarType
+    {
         var builder = Builder(operands: operands, result: result)
         let node = builder.add(expression, like: nil)
         return builder.nodes[node].scalar
@@ -87,14 +88,17 @@ package struct PointwiseProgram: Sendable {
                 let node = append(.cast(a), result)
                 // From a wide source the narrow float is rounded once, when it is stored.
                 let source = nodes[a].scalar
-                if nodes[node].lane == .float, source == .float64 || (source.isInteger && source.bitWidth > 16) || source.isComplex {
+                if nodes[node].lane == .float,
+                    source == .float64 || (source.isInteger && source.bitWidth > 16) || source.isComplex
+                {
                     nodes[node].lane = .double
                 }
                 return node
             }
         }
 
-        private mutating func pair(_ left: ScalarExpression, _ right: ScalarExpression, like: ScalarType?) -> (Int, Int) {
+        private mutating func pair(_ left: ScalarExpression, _ right: ScalarExpression, like: ScalarType?) -> (Int, Int)
+        {
             if case .constant = left {
                 let b = add(right, like: like)
                 return (add(left, like: nodes[b].scalar), b)
@@ -152,7 +156,9 @@ extension PointwiseProgram {
                     for index in 0..<nodes.count {
                         try compute(index, nodes, sources, registers, memory + index * slot, position, start, count)
                     }
-                    if !isDirect { Self.store(nodes[nodes.count - 1], registers[nodes.count - 1], result, start, count) }
+                    if !isDirect {
+                        Self.store(nodes[nodes.count - 1], registers[nodes.count - 1], result, start, count)
+                    }
                     start += count
                 }
             }
@@ -227,7 +233,10 @@ extension PointwiseProgram {
     ) {
         let condition = c.assumingMemoryBound(to: Int.self)
         func choose<T>(_: T.Type) {
-            let (x, y, z) = (a.assumingMemoryBound(to: T.self), b.assumingMemoryBound(to: T.self), out.assumingMemoryBound(to: T.self))
+            let (x, y, z) = (
+                a.assumingMemoryBound(to: T.self), b.assumingMemoryBound(to: T.self),
+                out.assumingMemoryBound(to: T.self)
+            )
             for i in 0..<count { z[i] = condition[i] != 0 ? x[i] : y[i] }
         }
         switch lane {
@@ -274,7 +283,8 @@ extension PointwiseProgram {
             for i in 0..<count {
                 let value =
                     node.lane == .float
-                    ? Double(source.assumingMemoryBound(to: Float.self)[i]) : source.assumingMemoryBound(to: Double.self)[i]
+                    ? Double(source.assumingMemoryBound(to: Float.self)[i])
+                    : source.assumingMemoryBound(to: Double.self)[i]
                 codec.store(value, overflowing: result, start + i)
             }
         }
