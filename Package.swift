@@ -78,6 +78,7 @@ let package = Package(
             name: "CoreAITestSupport", dependencies: ["CoreAI", "CoreAIDelegates", "CoreAIPlanner", "NumpyFiles"],
             path: "Tests/Support", swiftSettings: strict),
         .testTarget(name: "CoreAIGraphTests", dependencies: ["CoreAIGraph"]),
+        .testTarget(name: "NumpyFilesTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),
         .testTarget(name: "CoreAIOpsTests", dependencies: ["CoreAIOps"]),
         .testTarget(name: "CoreAIAssetTests", dependencies: ["CoreAIAsset", "CoreAITestSupport"]),
         .testTarget(name: "CoreAIPlannerTests", dependencies: ["CoreAIPlanner", "CoreAIBackend", "ReferenceBackend", "CoreAITestSupport"]),
@@ -86,7 +87,7 @@ let package = Package(
             swiftSettings: lifetimes),
         .testTarget(
             name: "ConformanceTests", dependencies: ["CoreAITestSupport", "ReferenceBackend", "OpenBLASBackend"]),
-        .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport", "ReferenceBackend"]),
+        .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport", "NumpyFiles", "ReferenceBackend"]),
         .testTarget(name: "AssetFuzz", dependencies: ["CoreAITestSupport"]),
         .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport"]),
         .testTarget(name: "CommandLineTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),

@@ -12,8 +12,12 @@ package struct ReferenceBackend: Backend {
     package func propose(for graph: Graph, on target: Target) throws(BackendError) -> Proposal {
         var proposal = Proposal()
         for (index, op) in graph.ops.enumerated() where !op.isConstant {
-            guard OpTable[op.name] != nil else {
+            guard let definition = OpTable[op.name] else {
                 proposal.rejections[OpID(index)] = "the op table has no such op"
+                continue
+            }
+            if case .control = definition.form {
+                proposal.rejections[OpID(index)] = "control flow is run by the executor"
                 continue
             }
             let operands = op.operands.compactMap { graph[$0].type.tensor }

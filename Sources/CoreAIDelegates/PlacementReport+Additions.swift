@@ -28,8 +28,8 @@ public struct PlacementReport: Sendable, Hashable {
     init(_ plan: Plan, requested: ComputeUnitKind?, unitOf: [String: ComputeUnitKind]) {
         functionName = plan.graph.name
         requestedUnit = requested
-        segmentCount = plan.segments.count
-        entries = plan.notes.map { note in
+        segmentCount = plan.segmentCount
+        entries = plan.allNotes.map { note in
             Entry(
                 operation: note.name, backend: note.backend, unit: unitOf[note.backend] ?? .cpu, reason: note.reason,
                 sourceLocation: note.location?.description)

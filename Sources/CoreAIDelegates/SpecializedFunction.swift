@@ -7,9 +7,7 @@ package import CoreAIRuntime
 package struct SpecializedFunction: Sendable {
     package let descriptor: InferenceFunctionDescriptor
     package let plan: Plan
-    /// One for each segment.
-    let artifacts: [Artifact]
-    let weights: [SegmentWeights]
+    private let compiled: CompiledPlan
     /// What it was made from, for plans that a run may ask for later.
     private let graph: Graph
     private let library: [String: Graph]
@@ -30,15 +28,7 @@ package struct SpecializedFunction: Sendable {
         if isCancelled() { throw CancellationError() }
         let unitOf = Dictionary(units.map { ($0.backend.info.name, $0) }, uniquingKeysWith: { first, _ in first })
         let monitor = Monitor { _ in !isCancelled() }
-        artifacts = try clock.measure("compile") { [plan] in
-            try plan.segments.map { segment in
-                guard let unit = unitOf[segment.backend] else {
-                    throw BackendError(.failed, "the plan names the unknown backend '\(segment.backend)'")
-                }
-                return try unit.backend.compile(segment, for: unit.target, monitor)
-            }
-        }
-        weights = plan.segments.map { SegmentWeights($0.graph) }
+        compiled = try clock.measure("compile") { [plan] in try CompiledPlan(plan, unitOf, monitor) }
     }
 
     /// Devices by the names of their backends.
@@ -56,17 +46,7 @@ package struct SpecializedFunction: Sendable {
     }
 
     private func load(_ open: DeviceOpener) throws(BackendError) -> Executor {
-        let devices = try open(Set(plan.segments.map(\.backend)))
-        var executables: [any Executable] = []
-        var deviceOfSegment: [any Device] = []
-        for (index, segment) in plan.segments.enumerated() {
-            guard let device = devices[segment.backend] else {
-                throw BackendError(.deviceLost, "no device of backend '\(segment.backend)' is available")
-            }
-            executables.append(try device.load(artifacts[index], nil, weights: weights[index]))
-            deviceOfSegment.append(device)
-        }
-        return try Executor(plan, descriptor: descriptor, executables: executables, devices: deviceOfSegment)
+        try compiled.load(on: open(plan.backends), descriptor: descriptor)
     }
 }
 

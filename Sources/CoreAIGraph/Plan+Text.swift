@@ -13,7 +13,11 @@ extension Plan: CustomStringConvertible {
                 if let reason = noteOfOp[op]?.reason, !reasons.contains(reason) { reasons.append(reason) }
             }
             var line = "  segment \(index) \(segment.backend)\(padding)  ops \(Self.ranges(segment.ops))"
-            if !reasons.isEmpty { line += "  -- " + reasons.joined(separator: "; ") }
+            if !reasons.isEmpty {
+                let more = reasons.count - Self.reasonLimit
+                line += "  -- " + reasons.prefix(Self.reasonLimit).joined(separator: "; ")
+                if more > 0 { line += "; and \(more) more" }
+            }
             lines.append(line)
         }
         let steps = steps.map { step in
@@ -21,19 +25,30 @@ extension Plan: CustomStringConvertible {
             case .run(let segment): "run \(segment)"
             case .resolveSizes(let op): "sizes \(op)"
             case .runAndBindSizes(let segment): "run \(segment) binding sizes"
+            case .control(let op): "\(graph[op].name) (op \(op.index))"
             }
         }
         lines.append("  " + (steps.isEmpty ? "nothing to run" : steps.joined(separator: "; ")))
+        for (op, plans) in subplans.sorted(by: { $0.key < $1.key }) {
+            for (region, plan) in plans.enumerated() {
+                lines.append("  region \(region) of \(op)")
+                lines += plan.description.split(separator: "\n").map { "    " + $0 }
+            }
+        }
         lines.append("  " + placementSummary)
         return lines.joined(separator: "\n") + "\n"
     }
 
     /// `placed openblas 53 of 302, reference 249 of 302`
     public var placementSummary: String {
+        let notes = allNotes
         let counts = Dictionary(grouping: notes, by: \.backend).mapValues(\.count).sorted { $0.key < $1.key }
         guard !counts.isEmpty else { return "placed nothing: the function only hands values on" }
         return "placed " + counts.map { "\($0.key) \($0.value) of \(notes.count)" }.joined(separator: ", ")
     }
+
+    /// Every reason is in the notes; a line of the plan shows the first few.
+    private static let reasonLimit = 3
 
     /// `0-3 5`
     private static func ranges(_ ops: [OpID]) -> String {

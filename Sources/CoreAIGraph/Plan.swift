@@ -62,26 +62,48 @@ public struct Plan: Hashable, Sendable {
         case resolveSizes(OpID)
         /// Runs a segment whose one op alone can tell the sizes of its results, and binds their symbols.
         case runAndBindSizes(segment: Int)
+        /// Runs an `if` or a `while`, whose regions have plans of their own.
+        case control(OpID)
     }
 
     public var graph: Graph
     public var segments: [Segment]
     public var steps: [Step]
     public var notes: [PlacementNote]
+    /// For each op of control flow, the plans of its regions.
+    public var subplans: [OpID: [Plan]]
     public var constraints: [SizeConstraint]
     /// Upper bounds of the symbols that `runAndBindSizes` binds.
     public var symbolBounds: [Int: Dimension]
+    /// The name that stands for the executor itself in placement notes: control flow runs there.
+    public static let host = "host"
+
+    /// The notes of this plan and of its regions' plans, in order.
+    public var allNotes: [PlacementNote] {
+        notes.flatMap { note in [note] + (subplans[note.op] ?? []).flatMap(\.allNotes) }
+    }
+
+    /// The names of the backends that run something.
+    public var backends: Set<String> {
+        Set(segments.map(\.backend)).union(subplans.values.joined().flatMap(\.backends))
+    }
+
+    /// The segments of this plan and of its regions' plans.
+    public var segmentCount: Int { segments.count + subplans.values.joined().reduce(0) { $0 + $1.segmentCount } }
+
     /// The target each backend named in the plan compiles for.
     public var targets: [String: String]
 
     public init(
-        graph: Graph, segments: [Segment], steps: [Step], notes: [PlacementNote], constraints: [SizeConstraint],
+        graph: Graph, segments: [Segment], steps: [Step], notes: [PlacementNote], subplans: [OpID: [Plan]] = [:],
+        constraints: [SizeConstraint],
         symbolBounds: [Int: Dimension], targets: [String: String]
     ) {
         self.graph = graph
         self.segments = segments
         self.steps = steps
         self.notes = notes
+        self.subplans = subplans
         self.constraints = constraints
         self.symbolBounds = symbolBounds
         self.targets = targets

@@ -10,7 +10,8 @@ public struct InferenceContext: Sendable {
     public let op: Op
     public let signature: Signature
     public let operandTypes: [ValueType]
-    /// For each operand, its elements if they are integers or booleans (as 0 and 1) and known.
+    /// For each operand, its elements if they are integers or booleans (as 0 and 1) and known; single elements may be
+    /// unknown.
     public let operandValues: [[Dimension]?]
     /// The result types that the asset declares. Trust the scalar type; sizes may be less precise than the truth.
     public let declaredTypes: [ValueType]
@@ -68,8 +69,10 @@ public struct InferenceContext: Sendable {
     /// depend on data.
     public func steering(_ name: String) -> [Dimension]? {
         if case .dimensions(let values)? = op[attribute: name] { return values }
-        guard let index = index(of: name), index < operandValues.count else { return nil }
-        return operandValues[index]
+        guard let index = index(of: name), index < operandValues.count, let values = operandValues[index],
+            !values.contains(where: \.isUnknown)
+        else { return nil }
+        return values
     }
 
     /// The elements of a steering operand that must be plain numbers (axes, strides, permutations).

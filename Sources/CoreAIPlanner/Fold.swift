@@ -16,12 +16,14 @@ func evaluate(
     guard outputs.count == results.count else { return nil }
     var context = KernelContext(
         op: op, signature: definition.signature, operands: inputs.map(\.tensor), results: outputs.map(\.tensor))
-    guard (try? definition.reference(&context)) != nil, context.actualShapes.allSatisfy({ $0 == nil }) else { return nil }
+    let isDone = withExtendedLifetime((inputs, outputs)) { (try? definition.reference(&context)) != nil }
+    guard isDone, context.actualShapes.allSatisfy({ $0 == nil }) else { return nil }
     return outputs.map { Constant($0.bytes) }
 }
 
 /// A tensor in memory of its own.
 struct OwnedHostTensor {
+    /// Valid while this value lives.
     let tensor: HostTensor
     let bytes: Bytes
 
@@ -58,7 +60,7 @@ extension Constant {
             let count = type.elementCount.constant, count <= knownValueLimit,
             let tensor = OwnedHostTensor(type, self)
         else { return nil }
-        return tensor.tensor.integers.map { Dimension($0) }
+        return withExtendedLifetime(tensor) { tensor.tensor.integers.map { Dimension($0) } }
     }
 }
 

@@ -3,13 +3,14 @@ import CoreAIOps
 
 /// The graph with the bodies of called graphs, of isolated groups, and of composites the op table does not know in
 /// place of the ops that name them.
-func inlineCalls(_ graph: Graph, _ library: [String: Graph]) throws(GraphError) -> Graph {
+/// - Parameter callers: the names of the graphs this one is called from, itself last.
+func inlineCalls(_ graph: Graph, _ library: [String: Graph], callers: [String]) throws(GraphError) -> Graph {
     var inliner = Inliner(library: library, result: graph)
     inliner.result.ops = []
     inliner.result.values = []
     var map = inliner.map(for: graph)
     for port in graph.inputs { map[port.value.index] = inliner.result.makeValue(graph[port.value].type) }
-    try inliner.append(graph, &map, callers: [graph.name])
+    try inliner.append(graph, &map, callers: callers)
     inliner.result.inputs = graph.inputs.map { Port($0.name, map[$0.value.index] ?? $0.value) }
     inliner.result.outputs = try inliner.ports(graph, map)
     return inliner.result
@@ -58,18 +59,19 @@ private struct Inliner {
                 var copy = op
                 copy.operands = operands
                 copy.results = op.results.map { result.makeValue(graph[$0].type) }
-                copy.regions = try regions(of: op, map)
+                copy.regions = try regions(of: op, map, callers: callers)
                 for (old, new) in zip(op.results, copy.results) { map[old.index] = new }
                 result.ops.append(copy)
             }
         }
     }
 
-    /// Regions of control flow stay; their captures name values of the new graph.
-    private func regions(of op: Op, _ map: [ValueID?]) throws(GraphError) -> [Graph] {
-        guard OpTable[op.name] == nil else { return [] }
+    /// Regions of control flow stay, with their own calls inlined; their captures name values of the new graph.
+    private func regions(of op: Op, _ map: [ValueID?], callers: [String]) throws(GraphError) -> [Graph] {
+        guard OpTable[op.name] == nil || OpTable.isControl(op.name) else { return [] }
         var regions = op.regions
         for index in regions.indices {
+            regions[index] = try inlineCalls(regions[index], library, callers: callers + [op.name])
             var captures: [ValueID] = []
             for capture in regions[index].captures {
                 guard let value = map[capture.index] else { throw GraphError("\(capture) is used before it is defined", op: op) }

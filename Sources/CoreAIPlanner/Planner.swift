@@ -34,23 +34,50 @@ package struct Planner: Sendable {
     package init(units: [Unit]) { self.units = units }
 
     package func plan(_ canonical: CanonicalGraph) throws(PlanError) -> Plan {
-        let graph = canonical.graph
+        try plan(canonical.graph, known: Set(0..<canonical.inputSymbolCount), canonical)
+    }
+
+    /// - Parameter known: the symbols that have values when the graph starts.
+    private func plan(_ graph: Graph, known: Set<Int>, _ canonical: CanonicalGraph) throws(PlanError) -> Plan {
         let placement = try place(graph)
-        let schedule = Schedule(canonical, unitOf: placement.unitOf)
+        let schedule = Schedule(graph, known: known, unitOf: placement.unitOf)
+        var subplans: [OpID: [Plan]] = [:]
         let links = Links(graph)
         var segments: [Segment] = []
         var steps: [Plan.Step] = []
         for part in schedule.parts {
+            if part.isControl {
+                steps.append(.control(part.ops[0]))
+                var plans: [Plan] = []
+                for region in graph[part.ops[0]].regions {
+                    plans.append(try plan(region, known: known.union(Self.symbols(graph)).union(Self.inputSymbols(region)), canonical))
+                }
+                subplans[part.ops[0]] = plans
+                continue
+            }
             steps += part.resolves.map(Plan.Step.resolveSizes)
             steps.append(part.bindsSizes ? .runAndBindSizes(segment: segments.count) : .run(segment: segments.count))
             segments.append(segment(graph, links, part.ops, units[part.unit].name))
         }
         let used = Set(segments.map(\.backend))
         var targets: [String: String] = [:]
-        for unit in units where used.contains(unit.name) { targets[unit.name] = unit.target.name }
+        let all = subplans.values.joined().reduce(used) { $0.union($1.backends) }
+        for unit in units where all.contains(unit.name) { targets[unit.name] = unit.target.name }
         return Plan(
-            graph: graph, segments: segments, steps: steps, notes: placement.notes, constraints: canonical.constraints,
-            symbolBounds: canonical.symbolBounds, targets: targets)
+            graph: graph, segments: segments, steps: steps, notes: placement.notes, subplans: subplans,
+            constraints: canonical.constraints, symbolBounds: canonical.symbolBounds, targets: targets)
+    }
+
+    private static func symbols(_ graph: Graph) -> Set<Int> {
+        graph.values.reduce(into: []) { symbols, value in
+            for size in value.type.tensor?.shape ?? [] { symbols.formUnion(size.symbols) }
+        }
+    }
+
+    private static func inputSymbols(_ graph: Graph) -> Set<Int> {
+        graph.inputs.reduce(into: []) { symbols, port in
+            for size in graph.tensorType(port.value).shape { symbols.formUnion(size.symbols) }
+        }
     }
 
     // MARK: Propose and place
@@ -73,6 +100,12 @@ package struct Planner: Sendable {
         let taken = proposals.map { proposal in Set(proposal.groups.flatMap(\.ops)) }
         var placement = Placement(unitOf: Array(repeating: nil, count: graph.ops.count), notes: [])
         for (index, op) in graph.ops.enumerated() where !op.isConstant {
+            if !op.regions.isEmpty {
+                placement.unitOf[index] = units.count
+                placement.notes.append(
+                    PlacementNote(op: OpID(index), name: op.name, backend: Plan.host, reason: nil, location: op.location))
+                continue
+            }
             guard let unit = units.indices.first(where: { taken[$0].contains(OpID(index)) }) else {
                 throw PlanError(.unplaceable, "no backend takes \(GraphError("op \(index)", op: op))")
             }

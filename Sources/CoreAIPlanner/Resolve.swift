@@ -35,19 +35,25 @@ private struct Resolver {
 
     mutating func run() throws(GraphError) {
         result.inputs = []
-        for port in source.inputs {
-            guard case .tensor(var type) = source[port.value].type else {
-                throw GraphError(Self.refusal(of: source[port.value].type, port.name), isUnsupported: true)
-            }
-            for axis in type.shape.indices where type.shape[axis].isUnknown {
-                type.shape[axis] = .symbol(result.symbolCount)
-                result.symbolCount += 1
-            }
-            let value = result.makeValue(.tensor(type))
-            map[port.value.index] = value
-            result.inputs.append(Port(port.name, value))
-        }
+        for port in source.inputs.dropLast(source.captures.count) { try addInput(port) }
         inputSymbolCount = result.symbolCount
+        try addOps()
+    }
+
+    private mutating func addInput(_ port: Port) throws(GraphError) {
+        guard case .tensor(var type) = source[port.value].type else {
+            throw GraphError(Self.refusal(of: source[port.value].type, port.name), isUnsupported: true)
+        }
+        for axis in type.shape.indices where type.shape[axis].isUnknown {
+            type.shape[axis] = .symbol(result.symbolCount)
+            result.symbolCount += 1
+        }
+        let value = result.makeValue(.tensor(type))
+        map[port.value.index] = value
+        result.inputs.append(Port(port.name, value))
+    }
+
+    private mutating func addOps() throws(GraphError) {
         for op in source.ops { try add(op) }
         result.outputs = []
         for port in source.outputs {
@@ -69,8 +75,12 @@ private struct Resolver {
     private mutating func add(_ op: Op) throws(GraphError) {
         guard let definition = OpTable[op.name] else { throw Self.unknown(op) }
         var copy = op
-        copy.regions = []
         copy.operands = try operands(of: op)
+        copy.regions = []
+        if OpTable.isControl(op.name) {
+            for region in op.regions { copy.regions.append(try resolved(region, of: op)) }
+            try checkRegions(of: op, copy)
+        }
         var context = InferenceContext(
             op: copy, signature: definition.signature, operandTypes: copy.operands.map { result[$0].type },
             operandValues: copy.operands.map { known[$0] }, declaredTypes: op.results.map { source[$0].type },
@@ -87,7 +97,7 @@ private struct Resolver {
         }
         if !context.symbolBounds.isEmpty { copy[attribute: sizedByOpAttribute] = .unit }
 
-        if let alias = identity(copy, definition, types, context) {
+        if copy.regions.isEmpty, let alias = identity(copy, definition, types, context) {
             map[op.results[0].index] = alias
             return
         }
@@ -116,6 +126,37 @@ private struct Resolver {
         }
     }
 
+    // MARK: Regions
+
+    /// A region resolved inside this graph: its symbols are numbered on from ours, captured constants become its own, and
+    /// what is known of other captures stays known.
+    private mutating func resolved(_ region: Graph, of op: Op) throws(GraphError) -> Graph {
+        var inner = Resolver(source: region)
+        inner.result.symbolCount = result.symbolCount
+        inner.result.inputs = []
+        inner.result.captures = []
+        for port in region.inputs.dropLast(region.captures.count) { try inner.addInput(port) }
+        for (port, capture) in zip(region.inputs.suffix(region.captures.count), region.captures) {
+            guard capture.index < map.count, let outer = map[capture.index] else {
+                throw GraphError("\(capture) is used before it is defined", op: op)
+            }
+            if let constant = constants[outer] {
+                inner.define(port.value, result[outer].type, constant, op.location, known[outer])
+                continue
+            }
+            let value = inner.result.makeValue(result[outer].type)
+            inner.map[port.value.index] = value
+            inner.known[value] = known[outer]
+            inner.result.inputs.append(Port(port.name, value))
+            inner.result.captures.append(outer)
+        }
+        try inner.addOps()
+        result.symbolCount = inner.result.symbolCount
+        constraints += inner.constraints
+        symbolBounds.merge(inner.symbolBounds) { first, _ in first }
+        return dropDeadOps(inner.result)
+    }
+
     private func operands(of op: Op) throws(GraphError) -> [ValueID] {
         var operands: [ValueID] = []
         for operand in op.operands {
@@ -127,11 +168,56 @@ private struct Resolver {
         return operands
     }
 
-    private static func unknown(_ op: Op) -> GraphError {
-        let waiting = ["controlflow.", "dataflow."].contains { op.name.hasPrefix($0) }
-        let what = waiting ? "this runtime does not run control flow and states yet" : "unknown operation"
-        return GraphError(what, op: op, isUnsupported: waiting)
+    /// The values handed into and out of regions must be as many as the op's own.
+    private func checkRegions(of op: Op, _ copy: Op) throws(GraphError) {
+        guard copy.regions.count == 2 else { throw GraphError("has \(copy.regions.count) regions, 2 are expected", op: op) }
+        func count(_ region: Graph) -> Int { region.inputs.count - region.captures.count }
+        let (first, second) = (copy.regions[0], copy.regions[1])
+        let isLoop = op.name.hasPrefix("controlflow.while")
+        let isRight =
+            isLoop
+            ? count(first) == op.operands.count && first.outputs.count == 1 + op.results.count
+                && count(second) == op.results.count && second.outputs.count == op.operands.count
+            : [first, second].allSatisfy { count($0) == 0 && $0.outputs.count == op.results.count }
+        guard isRight else { throw GraphError("its regions take or give another number of values than the op", op: op) }
+        if isLoop {
+            guard first.tensorType(first.outputs[0].value).scalar == .bool, first.tensorType(first.outputs[0].value).elementCount == 1
+            else { throw GraphError("the condition of the loop must be one boolean", op: op) }
+        }
+        // Declared types are what the regions give, as far as they say.
+        for region in isLoop ? [first] : [first, second] {
+            for (port, result) in zip(region.outputs.dropFirst(isLoop ? 1 : 0), op.results) {
+                guard region.tensorType(port.value).scalar == source[result].type.tensor?.scalar,
+                    region.tensorType(port.value).rank == source[result].type.tensor?.rank
+                else {
+                    throw GraphError("declares \(source[result].type) where a region gives \(region.tensorType(port.value))", op: op)
+                }
+            }
+        }
     }
+
+    private static func unknown(_ op: Op) -> GraphError {
+        let lack = waitingFamilies.first { family in family.prefixes.contains { op.name.hasPrefix($0) } }
+        guard let lack else { return GraphError("unknown operation", op: op) }
+        return GraphError("\(lack.what) not supported by this runtime yet", op: op, isUnsupported: true)
+    }
+
+    /// Families of the dialect that the op table does not hold yet, by how their stored names begin.
+    private static let waitingFamilies: [(prefixes: [String], what: String)] = [
+        (
+            ["dataflow.create_token", "dataflow.join_token", "dataflow.read_handle", "dataflow.write_handle"],
+            "functions with states are"
+        ),
+        (
+            [
+                "primitive.blockwise_shift_scale", "primitive.lut_to_dense", "primitive.lut_to_sparse",
+                "primitive.build_sparse", "primitive.sparse_with_bitmask",
+            ], "compressed weights are"
+        ),
+        (["primitive.reduce_v", "primitive.reduce_index_v"], "reductions spelled out as a region are"),
+        (["metal."], "Metal kernels are"),
+        (["execution."], "parts compiled for Apple's units are"),
+    ]
 
     private func check(_ types: [ValueType], of op: Op) throws(GraphError) {
         guard types.count == op.results.count else {
@@ -166,7 +252,7 @@ private struct Resolver {
     private func steer(_ op: inout Op, _ signature: Signature, _ context: InferenceContext) {
         for operand in signature.operands where operand.role == .steering && op[attribute: operand.name] == nil {
             guard let index = signature.index(of: operand.name, in: op), index < op.operands.count,
-                let values = known[op.operands[index]]
+                let values = known[op.operands[index]], !values.contains(where: \.isUnknown)
             else { continue }
             op.operands.remove(at: index)
             op[attribute: operand.name] = .dimensions(values)
@@ -177,7 +263,8 @@ private struct Resolver {
     private mutating func replaceByValues(
         _ old: Op, _ op: Op, _ types: [ValueType], _ values: [[Dimension]?]
     ) throws(GraphError) -> Bool {
-        guard !op.isConstant, !values.isEmpty, values.allSatisfy({ $0 != nil }) else { return false }
+        let isKnown = values.allSatisfy { $0?.contains(where: \.isUnknown) == false }
+        guard !op.isConstant, !values.isEmpty, isKnown else { return false }
         for (index, type) in types.enumerated() {
             guard let tensor = type.tensor, tensor.staticShape != nil, let elements = values[index] else { return false }
             let numbers = elements.compactMap(\.constant)

@@ -11,17 +11,21 @@ struct Schedule {
         var resolves: [OpID] = []
         /// The part is one op that alone can tell the sizes of its results.
         var bindsSizes = false
+        /// The part is one op with regions, which the executor runs.
+        var isControl = false
     }
 
     private(set) var parts: [Part] = []
 
-    init(_ canonical: CanonicalGraph, unitOf: [Int?]) {
-        let graph = canonical.graph
-        let needs = Self.dependences(canonical, unitOf)
+    /// - Parameters:
+    ///   - known: the symbols that have values when the graph starts.
+    ///   - unitOf: the unit of each op; nil for constants.
+    init(_ graph: Graph, known: Set<Int>, unitOf: [Int?]) {
+        let needs = Self.dependences(graph, known, unitOf)
         var waiting = needs.map(\.count)
         var users = [[Int]](repeating: [], count: graph.ops.count)
         for (index, list) in needs.enumerated() { list.forEach { users[$0].append(index) } }
-        let definers = Self.symbolDefiners(canonical)
+        let definers = Self.symbolDefiners(graph, known)
         var ready = ReadyOps(unitCount: (unitOf.compactMap { $0 }.max() ?? 0) + 1)
         for index in graph.ops.indices where waiting[index] == 0 {
             if let unit = unitOf[index] { ready.insert(index, unit) }
@@ -34,7 +38,10 @@ struct Schedule {
         }
         while let (index, unit) = ready.next(preferring: open?.unit) {
             let op = graph.ops[index]
-            if definers.contains(index) {
+            if !op.regions.isEmpty {
+                close(&parts)
+                parts.append(Part(unit: unit, ops: [OpID(index)], isControl: true))
+            } else if definers.contains(index) {
                 // Whoever knows its sizes only now must stand alone: sizes bound inside a part come too late for it.
                 close(&parts)
                 var part = Part(unit: unit, ops: [OpID(index)])
@@ -55,18 +62,17 @@ struct Schedule {
     }
 
     /// For each op, the ops it must follow: those that define its operands and those that define symbols it names.
-    private static func dependences(_ canonical: CanonicalGraph, _ unitOf: [Int?]) -> [[Int]] {
-        let graph = canonical.graph
+    private static func dependences(_ graph: Graph, _ known: Set<Int>, _ unitOf: [Int?]) -> [[Int]] {
         let definitions = graph.definingOps
         var definerOfSymbol: [Int: Int] = [:]
         return graph.ops.enumerated().map { index, op in
             var needs = Set<Int>()
-            for operand in op.operands {
+            for operand in op.operands + op.regions.flatMap(\.captures) {
                 if let definition = definitions[operand.index], unitOf[definition.index] != nil {
                     needs.insert(definition.index)
                 }
             }
-            for symbol in symbols(of: op, in: graph) where symbol >= canonical.inputSymbolCount {
+            for symbol in symbols(of: op, in: graph) where !known.contains(symbol) {
                 if let definer = definerOfSymbol[symbol] {
                     needs.insert(definer)
                 } else {
@@ -79,14 +85,11 @@ struct Schedule {
     }
 
     /// The ops that are first to name a symbol which is no input's size.
-    private static func symbolDefiners(_ canonical: CanonicalGraph) -> Set<Int> {
-        var seen: Set<Int> = []
+    private static func symbolDefiners(_ graph: Graph, _ known: Set<Int>) -> Set<Int> {
+        var seen = known
         var definers: Set<Int> = []
-        for (index, op) in canonical.graph.ops.enumerated() {
-            for symbol in symbols(of: op, in: canonical.graph)
-            where symbol >= canonical.inputSymbolCount && seen.insert(symbol).inserted {
-                definers.insert(index)
-            }
+        for (index, op) in graph.ops.enumerated() {
+            for symbol in symbols(of: op, in: graph) where seen.insert(symbol).inserted { definers.insert(index) }
         }
         return definers
     }
@@ -100,6 +103,9 @@ struct Schedule {
             if case .dimensions(let values) = attribute.value {
                 for value in values { symbols.formUnion(value.symbols) }
             }
+        }
+        for region in op.regions {
+            for inner in region.ops { symbols.formUnion(Self.symbols(of: inner, in: region)) }
         }
         return symbols
     }

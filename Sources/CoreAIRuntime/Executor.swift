@@ -14,16 +14,21 @@ package final class Executor: FunctionExecutor {
     private let executables: [any Executable]
     private let devices: [any Device]
     private let memory: MemoryPlan
+    /// For each op of control flow, the executors of its regions.
+    private let regions: [OpID: [Executor]]
     private let contexts = Mutex<[ExecutionContext]>([])
     private let frames = Mutex<[[Int?]: Frame]>([:])
 
     /// - Parameters:
     ///   - executables: one for each segment of the plan.
     ///   - devices: the device of each segment.
+    ///   - regions: executors of the plan's subplans.
     package init(
-        _ plan: Plan, descriptor: InferenceFunctionDescriptor, executables: [any Executable], devices: [any Device]
+        _ plan: Plan, descriptor: InferenceFunctionDescriptor, executables: [any Executable], devices: [any Device],
+        regions: [OpID: [Executor]] = [:]
     ) throws(BackendError) {
         self.plan = plan
+        self.regions = regions
         self.descriptor = descriptor
         self.executables = executables
         self.devices = devices
@@ -34,7 +39,17 @@ package final class Executor: FunctionExecutor {
         inputs: [HostTensor], states: [HostTensor], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
         isCancelled: () -> Bool
     ) throws {
-        var symbols = [Int?](repeating: nil, count: plan.graph.symbolCount)
+        let symbols = [Int?](repeating: nil, count: plan.graph.symbolCount)
+        try run(inputs: inputs, symbols: symbols, output: output, isCancelled: isCancelled)
+    }
+
+    /// - Parameter outer: the values of the symbols of the graph this one is a region of.
+    fileprivate func run(
+        inputs: [HostTensor], symbols outer: [Int?], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
+        isCancelled: () -> Bool
+    ) throws {
+        var symbols = outer
+        while symbols.count < plan.graph.symbolCount { symbols.append(nil) }
         for (port, tensor) in zip(plan.graph.inputs, inputs) {
             for (size, number) in zip(plan.graph.tensorType(port.value).shape, tensor.shape) {
                 if let symbol = size.symbolNumber { symbols[symbol] = number }
@@ -47,7 +62,7 @@ package final class Executor: FunctionExecutor {
         try run.bind(inputs)
         for step in plan.steps {
             if isCancelled() { throw CancellationError() }
-            try run.perform(step, output)
+            try run.perform(step, output, isCancelled)
         }
         try run.handOn(output)
         try run.wait()
@@ -175,8 +190,11 @@ package final class Executor: FunctionExecutor {
                 shape: tensor.shape)
         }
 
-        mutating func perform(_ step: Plan.Step, _ output: (Int, [Int]) throws -> HostTensor) throws {
+        mutating func perform(
+            _ step: Plan.Step, _ output: (Int, [Int]) throws -> HostTensor, _ isCancelled: () -> Bool
+        ) throws {
             switch step {
+            case .control(let op): try control(op, isCancelled)
             case .resolveSizes(let op): try resolveSizes(op)
             case .run(let segment): try run(segment, output)
             case .runAndBindSizes(let segment): try runAndBindSizes(segment, output)
@@ -317,6 +335,92 @@ package final class Executor: FunctionExecutor {
             try executor.checkConstraints(symbols)
         }
 
+        // MARK: Control flow
+
+        private mutating func control(_ id: OpID, _ isCancelled: () -> Bool) throws {
+            try wait()
+            let op = executor.plan.graph[id]
+            guard let regions = executor.regions[id], regions.count == 2 else {
+                throw BackendError(.failed, "\(op.name) was loaded without its regions")
+            }
+            var results: [OwnedValue]
+            if op.name.hasPrefix("controlflow.if") {
+                let condition = OwnedValue(try bound(op.operands[0]), .bool)
+                let chosen = condition.isTrue ? 0 : 1
+                results = try run(regions[chosen], [], captures: op.regions[chosen].captures, isCancelled)
+            } else {
+                results = try op.operands.map { OwnedValue(try bound($0), executor.plan.graph.tensorType($0).scalar) }
+                while true {
+                    if isCancelled() { throw CancellationError() }
+                    let answer = try run(regions[0], results, captures: op.regions[0].captures, isCancelled)
+                    results = Array(answer.dropFirst())
+                    guard let condition = answer.first, condition.isTrue else { break }
+                    results = try run(regions[1], results, captures: op.regions[1].captures, isCancelled)
+                }
+            }
+            for (value, result) in zip(op.results, results) {
+                try bindSymbols(of: value, result.binding.shape)
+                let declared = executor.plan.graph.tensorType(value)
+                guard Executor.shape(of: declared, symbols) == result.binding.shape else {
+                    throw BackendError(
+                        .failed, GraphError("gives \(result.binding.shape) where \(declared) is declared", op: op).description)
+                }
+                bindings[value.index] = result.binding
+            }
+            try executor.checkConstraints(symbols)
+        }
+
+        /// A value of a region, in memory of its own or somebody else's.
+        private struct OwnedValue {
+            var binding: Binding
+            var scalar: ScalarType
+
+            init(_ binding: Binding, _ scalar: ScalarType) {
+                self.binding = binding
+                self.scalar = scalar
+            }
+
+            /// The first element of a boolean.
+            var isTrue: Bool {
+                withExtendedLifetime(binding.buffer) { tensor?.base.load(as: UInt8.self) ?? 0 } != 0
+            }
+
+            /// Valid while this value lives.
+            var tensor: HostTensor? {
+                binding.buffer.hostBytes?.baseAddress.map { HostTensor(scalar, binding.shape, $0 + binding.byteOffset) }
+            }
+        }
+
+        private func tensor(_ value: ValueID) throws -> HostTensor {
+            let owned = OwnedValue(try bound(value), executor.plan.graph.tensorType(value).scalar)
+            guard let tensor = owned.tensor else { throw BackendError(.unsupported, "the host cannot see \(value)") }
+            return tensor
+        }
+
+        /// Runs a region and answers its outputs in memory of their own.
+        private func run(
+            _ region: Executor, _ arguments: [OwnedValue], captures: [ValueID], _ isCancelled: () -> Bool
+        ) throws -> [OwnedValue] {
+            var inputs = arguments.compactMap(\.tensor)
+            for capture in captures { inputs.append(try tensor(capture)) }
+            let graph = region.plan.graph
+            var outputs = [OwnedValue?](repeating: nil, count: graph.outputs.count)
+            try withExtendedLifetime(arguments) {
+                try region.run(
+                    inputs: inputs, symbols: symbols,
+                    output: { index, shape in
+                        let value = graph.outputs[index].value
+                        let buffer = try HostBuffer(byteCount: region.bytes(of: value, shape))
+                        let owned = OwnedValue(Binding(buffer, shape: shape), graph.tensorType(value).scalar)
+                        outputs[index] = owned
+                        guard let tensor = owned.tensor else { throw BackendError(.outOfMemory, "no memory for a region") }
+                        return tensor
+                    },
+                    isCancelled: isCancelled)
+            }
+            return outputs.compactMap { $0 }
+        }
+
         // MARK: The end
 
         /// Outputs that no segment wrote to their own memory: inputs, constants, and values given out twice.
@@ -387,6 +491,10 @@ private struct MemoryPlan: Sendable {
                 segment.outputs.forEach { firstStep[$0] = index }
                 (segment.inputs + segment.outputs).forEach { lastStep[$0] = index }
                 if case .runAndBindSizes = step { sizedByOp.formUnion(segment.outputs) }
+            case .control(let op):
+                let used = plan.graph[op].operands + plan.graph[op].regions.flatMap(\.captures)
+                used.forEach { lastStep[$0] = index }
+                read.formUnion(used)
             case .resolveSizes(let op):
                 plan.graph[op].operands.forEach { lastStep[$0] = index }
                 read.formUnion(plan.graph[op].operands)

@@ -1,3 +1,4 @@
+import CoreAIBackend
 import Foundation
 import Glibc
 
@@ -5,7 +6,7 @@ import Glibc
 ///
 /// They are made on demand, up to twice the number of active processors, and kept; further work waits in line.
 final class RunThreads: @unchecked Sendable {
-    static let shared = RunThreads(limit: 2 * ProcessInfo.processInfo.activeProcessorCount)
+    static let shared = RunThreads(limit: 2 * WorkerPool.shared.width)
 
     typealias Job = @Sendable () -> Void
 

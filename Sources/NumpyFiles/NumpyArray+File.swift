@@ -3,16 +3,18 @@ package import Foundation
 
 extension NumpyArray {
     /// Reads any byte order and element order that NumPy writes.
-    /// - Throws: `NumpyError` naming the file, what was expected and what was found.
+    /// - Throws: `NumpyError` naming the file, what was expected and what was found. A file must be exactly as long as its
+    ///   header says.
     package init(contentsOf url: URL) throws(NumpyError) {
         let file: Data
         do {
             file = try Data(contentsOf: url, options: .mappedIfSafe)
         } catch {
-            throw NumpyError("\(url.path): \(Self.reason(error))")
+            throw NumpyError("\(url.path): \(reason(error))")
         }
         do {
             try self.init(parsing: file)
+            name = url.path
         } catch {
             throw NumpyError("\(url.path): \(error.message)")
         }
@@ -20,54 +22,28 @@ extension NumpyArray {
 
     package init(parsing file: Data) throws(NumpyError) {
         let (header, offset) = try NumpyHeader.parse(file)
-        let stride = header.dtype.byteStride
-        // Strides count a size of 0 as 1: the shape of an array without elements can be too large as well.
-        var extent = stride
-        for size in header.shape {
-            let (product, overflow) = extent.multipliedReportingOverflow(by: max(size, 1))
-            guard !overflow else { throw NumpyError("the shape \(header.shape) is too large") }
-            extent = product
-        }
-        let byteCount = header.shape.contains(0) ? 0 : extent
-        guard file.count - offset >= byteCount else {
-            throw NumpyError(
-                "expected \(byteCount) bytes for \(header.dtype.name) \(header.shape), found \(file.count - offset)")
-        }
-        var data = Data(file.dropFirst(offset).prefix(byteCount))
-        if header.isBigEndian { data = Self.swapped(data, unit: (header.dtype.complexPart ?? header.dtype).byteStride) }
-        if header.isFortranOrder, header.shape.count > 1 { data = Self.rowMajor(data, header.shape, stride) }
+        let dtype = header.dtype
+        var data = Data(file.dropFirst(offset))
+        if header.isBigEndian { data = Self.swapped(data, unit: (dtype.complexPart ?? dtype).byteStride) }
+        if header.isFortranOrder, header.shape.count > 1 { data = Self.rowMajor(data, header.shape, dtype.byteStride) }
         self.init(dtype: header.dtype, shape: header.shape, data: data)
     }
 
     /// Writes format 1.
-    /// - Throws: `NumpyError` naming the file.
+    /// - Throws: `NumpyError` naming the file, also if NumPy has no such type or `data` is not of `shape`.
     package func write(to url: URL) throws(NumpyError) {
-        guard let header = NumpyHeader.text(dtype, shape) else {
-            throw NumpyError("\(url.path): NumPy has no type for \(dtype.name)")
+        guard let header = NumpyHeader(dtype: dtype, shape: shape).encoded else {
+            throw NumpyError(
+                "\(url.path): expected a type of NumPy and at most \(NumpyHeader.maximumRank) sizes, found \(dtype.name) \(shape)")
         }
-        // Data starts on a multiple of 64 bytes, the header ends with a line feed.
-        let unpadded = NumpyHeader.magic.count + 4 + header.utf8.count + 1
-        let padding = (64 - unpadded % 64) % 64
-        let length = header.utf8.count + padding + 1
-        var file = NumpyHeader.magic
-        file.append(contentsOf: [1, 0, UInt8(length & 0xff), UInt8(length >> 8)])
-        file.append(contentsOf: Array((header + String(repeating: " ", count: padding) + "\n").utf8))
-        file.append(data)
+        guard NumpyHeader.byteCount(dtype, shape) == data.count else {
+            throw NumpyError("\(url.path): expected the bytes of \(dtype.name) \(shape), found \(data.count)")
+        }
         do {
-            try file.write(to: url)
+            try (Data(header) + data).write(to: url)
         } catch {
-            throw NumpyError("\(url.path): \(Self.reason(error))")
+            throw NumpyError("\(url.path): \(reason(error))")
         }
-    }
-
-    /// What the system said, where it did: Foundation's sentence only says that something went wrong.
-    private static func reason(_ error: any Error) -> String {
-        let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error ?? error
-        let known = underlying as NSError
-        guard known.domain == NSPOSIXErrorDomain, let text = strerror(Int32(known.code)) else {
-            return error.localizedDescription
-        }
-        return String(cString: text).lowercased()
     }
 
     private static func swapped(_ data: Data, unit: Int) -> Data {
@@ -97,4 +73,13 @@ extension NumpyArray {
         }
         return Data(result)
     }
+}
+
+/// What the system said, where it did: Foundation's sentence only says that something went wrong.
+private func reason(_ error: any Error) -> String {
+    let known = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error ?? error
+    guard (known as NSError).domain == NSPOSIXErrorDomain, let text = strerror(Int32((known as NSError).code)) else {
+        return error.localizedDescription
+    }
+    return String(cString: text).lowercased()
 }

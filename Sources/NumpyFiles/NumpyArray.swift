@@ -7,6 +7,8 @@ package struct NumpyArray: Sendable {
     package var dtype: ScalarType
     package var shape: [Int]
     package var data: Data
+    /// The file's path, for messages; empty for an array made in memory.
+    var name = ""
 
     package init(dtype: ScalarType, shape: [Int], data: Data) {
         self.dtype = dtype
@@ -16,13 +18,14 @@ package struct NumpyArray: Sendable {
 
     /// The elements in the form kernels compute on (`ScalarType.byteStride` bytes each), as a type that NumPy stores under
     /// another name: bfloat16 as `uint16` bits, 8- and 4-bit floats as `uint8` codes, sub-byte integers as `int8` or `uint8`.
-    /// - Throws: `NumpyError` if `scalar` is not stored as this file's type.
+    /// A bool is 0 or 1 there, whatever byte the file has.
+    /// - Throws: `NumpyError` if `scalar` is not stored as this file's type, or an element is out of its range.
     package func kernelBytes(as scalar: ScalarType) throws(NumpyError) -> Data {
         guard dtype == scalar.numpyStorage else {
-            let stored = scalar.numpyStorage
-            let purpose = stored == scalar ? "" : " (for \(scalar.name))"
-            throw NumpyError("expected \(stored.name)\(purpose), found \(dtype.name)")
+            throw fault("expected \(scalar.numpyStorage.name) (for \(scalar.name)), found \(dtype.name)")
         }
+        if scalar == .bool { return Data(data.map { min($0, 1) }) }
+        if scalar.isSubByte { try checkRange(scalar) }
         guard scalar == .cfloat16 else { return data }
         var halves = Data(capacity: data.count / 2)
         data.withUnsafeBytes { bytes in
@@ -32,6 +35,20 @@ package struct NumpyArray: Sendable {
             }
         }
         return halves
+    }
+
+    private func fault(_ message: String) -> NumpyError { NumpyError(name.isEmpty ? message : "\(name): \(message)") }
+
+    private func checkRange(_ scalar: ScalarType) throws(NumpyError) {
+        let half = 1 << (scalar.bitWidth - 1)
+        let range = scalar.isSignedInteger ? -half...half - 1 : 0...2 * half - 1
+        for (index, byte) in data.enumerated() {
+            let value = scalar.isSignedInteger ? Int(Int8(bitPattern: byte)) : Int(byte)
+            guard range.contains(value) else {
+                throw fault(
+                    "expected \(range.lowerBound) to \(range.upperBound) for \(scalar.name), found \(value) at element \(index)")
+            }
+        }
     }
 
     /// - Parameter kernelBytes: dense, row-major elements of `scalar`, `byteStride` bytes each.

@@ -80,7 +80,7 @@ import Testing
                     [unaryModel, "--input", "x=\(long.path)"],
                     ["input 'x'", "expected float32 [13], found the shape [14]"]
                 ),
-                ([unaryModel, "--input", "x=\(hostile.path)"], ["input 'x'", "expected a shape"]),
+                ([unaryModel, "--input", "x=\(hostile.path)"], ["input 'x'", hostile.path, "expected ')' in the header"]),
                 ([unaryModel, "--input", "x=/nowhere.npy"], ["/nowhere.npy", "no such file or directory"]),
                 ([unaryModel, "--output-dir", wrong.path], [wrong.path, "directory"]),
             ]

@@ -13,7 +13,7 @@ extension OwnedTensor {
     var numbers: [Double] {
         let part = tensor.scalar.complexPart ?? tensor.scalar
         let count = tensor.byteCount / part.byteStride
-        return (0..<count).map { read(part, tensor.base + $0 * part.byteStride) }
+        return withExtendedLifetime(self) { (0..<count).map { read(part, tensor.base + $0 * part.byteStride) } }
     }
 }
 

@@ -20,6 +20,13 @@ let padDefinitions = [
             if let negative = padding.lazy.compactMap(\.constant).first(where: { $0 < 0 }) {
                 throw context.error("'padding' has the negative count \(negative)")
             }
+            if word == PaddingMode.constant.rawValue, x.rank == 1, let values = context.values(of: "x"),
+                let value = context.values(of: "value")?.first,
+                let before = padding[0].constant, let after = padding[1].constant, before + after + values.count <= 64
+            {
+                func repeated(_ count: Int) -> [Dimension] { Array(repeating: value, count: count) }
+                context.resultValues = [repeated(before) + values + repeated(after)]
+            }
             let sizes = x.shape.indices.map { padding[2 * $0] + x.shape[$0] + padding[2 * $0 + 1] }
             return [.tensor(TensorType(x.scalar, try context.checkedShape(sizes, "padding")))]
         },

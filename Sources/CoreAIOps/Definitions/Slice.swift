@@ -99,8 +99,8 @@ private func slicedShape(_ x: TensorType, _ context: InferenceContext) throws(Gr
     }
 }
 
-/// Bounds from here on mean "to the end": no axis is that long.
-private let endless = Int(Int32.max)
+/// Bounds from here on mean "to the end": no axis is that long, and converters write various large numbers.
+private let endless = 1_000_000_000
 
 func sliceSize(_ size: Dimension, start: Dimension, end: Dimension, stride: Int) -> Dimension? {
     if let size = size.constant, let start = start.constant, let end = end.constant {

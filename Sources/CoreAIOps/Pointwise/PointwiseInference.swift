@@ -17,6 +17,9 @@ enum PointwiseInference {
         let scalars = types.map(\.scalar)
         try check(expression, scalars, context)
         let result = PointwiseProgram.type(of: expression, operands: scalars, result: try context.declaredScalar())
+        if result == .int128 || result == .uint128 {
+            throw context.error("the result is \(result.name); this runtime has no arithmetic on 128 bits")
+        }
         context.resultValues = [values(expression, types, shape, result, context)]
         return [.tensor(TensorType(result, shape))]
     }
@@ -47,8 +50,10 @@ enum PointwiseInference {
         guard scalar.isInteger || scalar == .bool, scalar.bitWidth <= 64 else { return nil }
         let sizes = shape.compactMap(\.constant)
         guard sizes.count == shape.count else { return nil }
-        let count = sizes.reduce(1) { $0.multipliedReportingOverflow(by: $1).partialValue }
-        guard (0...64).contains(count) else { return nil }
+        // No factor beyond 64, so that no product of sizes overflows; a size of 0 leaves nothing to know.
+        guard sizes.allSatisfy({ (1...64).contains($0) }) else { return sizes.contains(0) ? [] : nil }
+        let count = sizes.reduce(1) { min($0 * $1, 65) }
+        guard count <= 64 else { return nil }
         var known: [[Dimension]] = []
         for (index, type) in types.enumerated() {
             guard index < context.operandValues.count, let values = context.operandValues[index] else { return nil }
@@ -57,10 +62,10 @@ enum PointwiseInference {
         }
         var result: [Dimension] = []
         for index in 0..<count {
-            guard let value = evaluate(expression, known.map { $0[index] }, scalar), fits(value, scalar) else { return nil }
-            result.append(value)
+            let value = evaluate(expression, known.map { $0[index] }, scalar)
+            result.append(value.flatMap { fits($0, scalar) ? $0 : nil } ?? .unknown)
         }
-        return result
+        return result.allSatisfy(\.isUnknown) && !result.isEmpty ? nil : result
     }
 
     private static func broadcast(_ values: [Dimension], _ shape: [Int], to sizes: [Int]) -> [Dimension]? {
@@ -104,7 +109,11 @@ enum PointwiseInference {
             guard let number = value.constant, scalar != .uint64 else { return value }
             return Dimension(IntegerRange(scalar).saturating(number, isUnsigned64: false))
         case .select(let condition, let a, let b):
-            guard let chosen = evaluate(condition, operands, scalar)?.constant else { return nil }
+            guard let chosen = evaluate(condition, operands, scalar)?.constant else {
+                // Where both sides are the same it does not matter which is taken.
+                let (left, right) = (evaluate(a, operands, scalar), evaluate(b, operands, scalar))
+                return left == right ? left : nil
+            }
             return evaluate(chosen != 0 ? a : b, operands, scalar)
         case .unary(.not, let a):
             return evaluate(a, operands, scalar)?.constant.map { $0 == 0 ? 1 : 0 }

@@ -12,16 +12,16 @@ extension PointwiseProgram {
             read(source, a, count, { y[$0] = $1 }, { y[$0] = Float($1) }, { y[$0] = Float($1) })
         case .double:
             let y = out.assumingMemoryBound(to: Double.self)
-            read(source, a, count, { y[$0] = Double($1) }, { y[$0] = $1 }) { i, value in
-                y[i] = source.scalar == .uint64 ? Double(UInt(bitPattern: value)) : Double(value)
-            }
+            let widen = IntegerWidening(from: source.scalar, to: node.scalar)
+            read(source, a, count, { y[$0] = Double($1) }, { y[$0] = $1 }, { y[$0] = widen($1) })
         case .complex:
             let y = out.assumingMemoryBound(to: ComplexPair.self)
             if source.lane == .complex {
                 y.update(from: a.assumingMemoryBound(to: ComplexPair.self), count: count)
             } else {
+                let widen = IntegerWidening(from: source.scalar, to: node.scalar.complexPart ?? node.scalar)
                 read(source, a, count, { y[$0] = ComplexPair(Double($1), 0) }, { y[$0] = ComplexPair($1, 0) }, {
-                    y[$0] = ComplexPair(Double($1), 0)
+                    y[$0] = ComplexPair(widen($1), 0)
                 })
             }
         case .integer:
@@ -56,6 +56,28 @@ extension PointwiseProgram {
             let x = a.assumingMemoryBound(to: ComplexPair.self)
             for i in 0..<count { double(i, x[i].real) }
         }
+    }
+}
+
+/// Integers on their way through `Double` to a float type. Where that type is narrower the `Double` is exact but for one bit
+/// that says whether something lay below it, so that the second rounding is the only one.
+private struct IntegerWidening {
+    private let isUnsigned64: Bool
+    private let isExactTarget: Bool
+
+    init(from source: ScalarType, to target: ScalarType) {
+        isUnsigned64 = source == .uint64
+        isExactTarget = target == .float64
+    }
+
+    @inline(__always) func callAsFunction(_ value: Int) -> Double {
+        let isNegative = value < 0 && !isUnsigned64
+        var magnitude = isNegative ? value.magnitude : UInt(bitPattern: value)
+        if !isExactTarget, magnitude >> 53 != 0 {
+            let isInexact = magnitude & 0xfff != 0
+            magnitude = magnitude & ~0xfff | (isInexact ? 0x1000 : 0)
+        }
+        return isNegative ? -Double(magnitude) : Double(magnitude)
     }
 }
 
