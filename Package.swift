@@ -88,7 +88,10 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests", dependencies: ["CoreAITestSupport", "ReferenceBackend", "OpenBLASBackend"]),
         .testTarget(name: "FixtureTests", dependencies: ["CoreAITestSupport", "NumpyFiles", "ReferenceBackend"]),
-        .testTarget(name: "AssetFuzz", dependencies: ["CoreAITestSupport"]),
+        .executableTarget(
+            name: "AssetFuzzWorker", dependencies: ["CoreAI", "CoreAIAsset", "CoreAIDelegates", "CoreAIGraph"],
+            path: "Tests/AssetFuzzWorker", swiftSettings: strict),
+        .testTarget(name: "AssetFuzz", dependencies: ["AssetFuzzWorker"]),
         .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport"]),
         .testTarget(name: "CommandLineTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),
     ],

@@ -3,13 +3,13 @@ package import CoreAIGraph
 import CoreAIOps
 import COpenBLAS
 
-/// The processor through OpenBLAS: matrix products, and convolutions as matrix products.
+/// The processor: matrix products and convolutions through OpenBLAS, pointwise operations over the worker pool.
 package struct OpenBLASBackend: Backend {
     package let info = BackendInfo(name: "openblas", version: "1", unit: .cpu)
     package let targets = [HostDevice.hostTarget]
 
     /// Everything this backend has a kernel for; an op goes to the first claim that names it.
-    static let claims = [matrixProductClaim, convolutionClaim]
+    static let claims = [matrixProductClaim, convolutionClaim, pointwiseClaim]
 
     package init() {}
 

@@ -1,7 +1,7 @@
 package import CoreAIGraph
 import CoreAIOps
 
-/// A graph ready to be planned: calls inlined, shapes inferred, steering operands turned into attributes, constants
+/// A graph ready to be planned: calls inlined, states threaded, shapes inferred, steering operands turned into attributes, constants
 /// folded, dead ops dropped.
 package struct CanonicalGraph: Hashable, Sendable {
     package var graph: Graph
@@ -19,6 +19,7 @@ package struct CanonicalGraph: Hashable, Sendable {
 package func canonicalize(_ graph: Graph, library: [String: Graph]) throws(GraphError) -> CanonicalGraph {
     var canonical = CanonicalGraph(graph: graph, constraints: [], symbolBounds: [:], inputSymbolCount: 0)
     canonical.graph = try inlineCalls(canonical.graph, library, callers: [graph.name])
+    canonical.graph = try threadStates(canonical.graph)
     try resolve(&canonical)
     canonical.graph = dropDeadOps(canonical.graph)
     return canonical

@@ -132,7 +132,7 @@ package struct Planner: Sendable {
         init(_ graph: Graph) {
             definitions = graph.definingOps
             uses = graph.usingOps
-            results = Set(graph.outputs.map(\.value))
+            results = Set(graph.outputs.map(\.value)).union(graph.states.map(\.output))
         }
     }
 

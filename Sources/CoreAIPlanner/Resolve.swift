@@ -35,22 +35,50 @@ private struct Resolver {
 
     mutating func run() throws(GraphError) {
         result.inputs = []
+        result.states = []
         for port in source.inputs.dropLast(source.captures.count) { try addInput(port) }
+        for state in source.states {
+            result.states.append(StatePort(state.name, input: try addArgument(state.name, state.input), output: state.output))
+        }
         inputSymbolCount = result.symbolCount
         try addOps()
+        for index in result.states.indices {
+            guard let value = map[result.states[index].output.index] else {
+                throw GraphError("state '\(result.states[index].name)' is never defined")
+            }
+            try check(result.states[index], value)
+            result.states[index].output = value
+        }
+    }
+
+    /// What a state is left with must fit where it came from.
+    private func check(_ state: StatePort, _ output: ValueID) throws(GraphError) {
+        let (before, after) = (result.tensorType(state.input), result.tensorType(output))
+        guard before.scalar == after.scalar, before.rank == after.rank else {
+            throw GraphError("state '\(state.name)' of type \(before) is written with \(after)")
+        }
+        for (old, new) in zip(before.shape, after.shape) {
+            if let x = old.constant, let y = new.constant, x != y {
+                throw GraphError("state '\(state.name)' of type \(before) is written with \(after)")
+            }
+        }
     }
 
     private mutating func addInput(_ port: Port) throws(GraphError) {
-        guard case .tensor(var type) = source[port.value].type else {
-            throw GraphError(Self.refusal(of: source[port.value].type, port.name), isUnsupported: true)
+        result.inputs.append(Port(port.name, try addArgument(port.name, port.value)))
+    }
+
+    private mutating func addArgument(_ name: String, _ old: ValueID) throws(GraphError) -> ValueID {
+        guard case .tensor(var type) = source[old].type else {
+            throw GraphError(Self.refusal(of: source[old].type, name), isUnsupported: true)
         }
         for axis in type.shape.indices where type.shape[axis].isUnknown {
             type.shape[axis] = .symbol(result.symbolCount)
             result.symbolCount += 1
         }
         let value = result.makeValue(.tensor(type))
-        map[port.value.index] = value
-        result.inputs.append(Port(port.name, value))
+        map[old.index] = value
+        return value
     }
 
     private mutating func addOps() throws(GraphError) {
@@ -66,7 +94,7 @@ private struct Resolver {
 
     private static func refusal(of type: ValueType, _ name: String) -> String {
         switch type {
-        case .handle: "state '\(name)': functions with states are not supported by this runtime yet"
+        case .handle(let inner): "state '\(name)' of type \(inner) is not supported by this runtime"
         case .image: "input '\(name)': image inputs are not supported by this runtime yet"
         default: "input '\(name)' of type \(type) is not supported"
         }
@@ -204,10 +232,6 @@ private struct Resolver {
 
     /// Families of the dialect that the op table does not hold yet, by how their stored names begin.
     private static let waitingFamilies: [(prefixes: [String], what: String)] = [
-        (
-            ["dataflow.create_token", "dataflow.join_token", "dataflow.read_handle", "dataflow.write_handle"],
-            "functions with states are"
-        ),
         (
             [
                 "primitive.blockwise_shift_scale", "primitive.lut_to_dense", "primitive.lut_to_sparse",

@@ -40,18 +40,19 @@ package final class Executor: FunctionExecutor {
         isCancelled: () -> Bool
     ) throws {
         let symbols = [Int?](repeating: nil, count: plan.graph.symbolCount)
-        try run(inputs: inputs, symbols: symbols, output: output, isCancelled: isCancelled)
+        try run(inputs: inputs, states: states, symbols: symbols, output: output, isCancelled: isCancelled)
     }
 
     /// - Parameter outer: the values of the symbols of the graph this one is a region of.
     fileprivate func run(
-        inputs: [HostTensor], symbols outer: [Int?], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
+        inputs: [HostTensor], states: [HostTensor], symbols outer: [Int?], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
         isCancelled: () -> Bool
     ) throws {
         var symbols = outer
         while symbols.count < plan.graph.symbolCount { symbols.append(nil) }
-        for (port, tensor) in zip(plan.graph.inputs, inputs) {
-            for (size, number) in zip(plan.graph.tensorType(port.value).shape, tensor.shape) {
+        let arguments = plan.graph.inputs.map(\.value) + plan.graph.states.map(\.input)
+        for (value, tensor) in zip(arguments, inputs + states) {
+            for (size, number) in zip(plan.graph.tensorType(value).shape, tensor.shape) {
                 if let symbol = size.symbolNumber { symbols[symbol] = number }
             }
         }
@@ -59,13 +60,14 @@ package final class Executor: FunctionExecutor {
         let context = try takeContext()
         defer { contexts.withLock { $0.append(context) } }
         var run = Run(executor: self, frame: frame, context: context, symbols: symbols)
-        try run.bind(inputs)
+        try run.bind(zip(arguments, inputs + states))
         for step in plan.steps {
             if isCancelled() { throw CancellationError() }
             try run.perform(step, output, isCancelled)
         }
         try run.handOn(output)
         try run.wait()
+        try run.updateStates(states)
     }
 
     private func takeContext() throws -> ExecutionContext {
@@ -169,10 +171,8 @@ package final class Executor: FunctionExecutor {
             bindings = Array(repeating: nil, count: executor.plan.graph.values.count)
         }
 
-        mutating func bind(_ inputs: [HostTensor]) throws {
-            for (port, tensor) in zip(executor.plan.graph.inputs, inputs) {
-                bindings[port.value.index] = Self.binding(tensor)
-            }
+        mutating func bind(_ arguments: some Sequence<(ValueID, HostTensor)>) throws {
+            for (value, tensor) in arguments { bindings[value.index] = Self.binding(tensor) }
             for (value, constant) in executor.memory.constants {
                 bindings[value.index] = Binding(constant, shape: frame.shapes[value.index] ?? [])
             }
@@ -407,7 +407,7 @@ package final class Executor: FunctionExecutor {
             var outputs = [OwnedValue?](repeating: nil, count: graph.outputs.count)
             try withExtendedLifetime(arguments) {
                 try region.run(
-                    inputs: inputs, symbols: symbols,
+                    inputs: inputs, states: [], symbols: symbols,
                     output: { index, shape in
                         let value = graph.outputs[index].value
                         let buffer = try HostBuffer(byteCount: region.bytes(of: value, shape))
@@ -431,6 +431,30 @@ package final class Executor: FunctionExecutor {
                 let source = try bound(value)
                 let target = Self.binding(try output(index, source.shape))
                 try copy(source, to: target, executor.bytes(of: value, source.shape))
+            }
+        }
+
+        /// Moves what each state is left with to the caller's memory, when nobody reads what it held before.
+        func updateStates(_ states: [HostTensor]) throws {
+            let ports = executor.plan.graph.states
+            // A state that ends as another began (a swap) must leave its memory before that one's is written.
+            let entries = Set(ports.map(\.input))
+            var moved: [ValueID: Binding] = [:]
+            for port in ports where port.output != port.input && entries.contains(port.output) {
+                let source = try bound(port.output)
+                let byteCount = try executor.bytes(of: port.output, source.shape)
+                let copied = Binding(try HostBuffer(byteCount: byteCount), shape: source.shape)
+                try copy(source, to: copied, byteCount)
+                moved[port.output] = copied
+            }
+            for (port, tensor) in zip(ports, states) where port.output != port.input {
+                let source = try moved[port.output] ?? bound(port.output)
+                guard source.shape == tensor.shape else {
+                    throw RunError(
+                        .shape, function: executor.descriptor.name, role: "state", argument: port.name,
+                        expected: "an update of shape \(tensor.shape)", found: "\(source.shape)")
+                }
+                try copy(source, to: Self.binding(tensor), tensor.byteCount)
             }
         }
 
@@ -483,7 +507,8 @@ private struct MemoryPlan: Sendable {
         var firstStep: [ValueID: Int] = [:]
         var lastStep: [ValueID: Int] = [:]
         var sizedByOp: Set<ValueID> = []
-        var read: Set<ValueID> = Set(plan.graph.outputs.map(\.value))
+        let finals = plan.graph.states.map(\.output)
+        var read: Set<ValueID> = Set(plan.graph.outputs.map(\.value)).union(finals)
         for (index, step) in plan.steps.enumerated() {
             switch step {
             case .run(let segment), .runAndBindSizes(let segment):
@@ -500,6 +525,7 @@ private struct MemoryPlan: Sendable {
                 read.formUnion(plan.graph[op].operands)
             }
         }
+        for value in finals { lastStep[value] = plan.steps.count }
         for (index, port) in plan.graph.outputs.enumerated() {
             if firstStep[port.value] != nil, outputOf[port.value] == nil {
                 outputOf[port.value] = index

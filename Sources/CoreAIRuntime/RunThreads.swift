@@ -4,7 +4,7 @@ import Glibc
 
 /// Threads of our own for runs, so that computing never blocks Swift's cooperative pool.
 ///
-/// They are made on demand, up to twice the number of active processors, and kept; further work waits in line.
+/// They are made on demand, up to twice the width of the worker pool, and kept; further work waits in line.
 final class RunThreads: @unchecked Sendable {
     static let shared = RunThreads(limit: 2 * WorkerPool.shared.width)
 

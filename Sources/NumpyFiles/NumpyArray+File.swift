@@ -10,7 +10,7 @@ extension NumpyArray {
         do {
             file = try Data(contentsOf: url, options: .mappedIfSafe)
         } catch {
-            throw NumpyError("\(url.path): \(reason(error))")
+            throw NumpyError("\(url.path): \(Self.reason(error))")
         }
         do {
             try self.init(parsing: file)
@@ -42,8 +42,18 @@ extension NumpyArray {
         do {
             try (Data(header) + data).write(to: url)
         } catch {
-            throw NumpyError("\(url.path): \(reason(error))")
+            throw NumpyError("\(url.path): \(Self.reason(error))")
         }
+    }
+
+    /// What the system said, where it did: Foundation's sentence only says that something went wrong.
+    private static func reason(_ error: any Error) -> String {
+        let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error ?? error
+        let known = underlying as NSError
+        guard known.domain == NSPOSIXErrorDomain, let text = strerror(Int32(known.code)) else {
+            return error.localizedDescription
+        }
+        return String(cString: text).lowercased()
     }
 
     private static func swapped(_ data: Data, unit: Int) -> Data {
@@ -73,13 +83,4 @@ extension NumpyArray {
         }
         return Data(result)
     }
-}
-
-/// What the system said, where it did: Foundation's sentence only says that something went wrong.
-private func reason(_ error: any Error) -> String {
-    let known = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error ?? error
-    guard (known as NSError).domain == NSPOSIXErrorDomain, let text = strerror(Int32((known as NSError).code)) else {
-        return error.localizedDescription
-    }
-    return String(cString: text).lowercased()
 }

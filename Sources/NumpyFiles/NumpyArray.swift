@@ -22,7 +22,8 @@ package struct NumpyArray: Sendable {
     /// - Throws: `NumpyError` if `scalar` is not stored as this file's type, or an element is out of its range.
     package func kernelBytes(as scalar: ScalarType) throws(NumpyError) -> Data {
         guard dtype == scalar.numpyStorage else {
-            throw fault("expected \(scalar.numpyStorage.name) (for \(scalar.name)), found \(dtype.name)")
+            let stands = scalar.numpyStorage == scalar ? "" : " (for \(scalar.name))"
+            throw fault("expected \(scalar.numpyStorage.name)\(stands), found \(dtype.name)")
         }
         if scalar == .bool { return Data(data.map { min($0, 1) }) }
         if scalar.isSubByte { try checkRange(scalar) }

@@ -1,14 +1,13 @@
 /// Cases that wait for a capability, each with the one it waits for.
 extension FixtureTests {
     enum Reason: String, CustomStringConvertible {
-        case states, compressedWeights, images
+        case compressedWeights, images
 
         var description: String { rawValue }
 
         /// What the refusal must contain.
         var words: String {
             switch self {
-            case .states: "states"
             case .compressedWeights: "compressed weights"
             case .images: "image"
             }
@@ -16,15 +15,7 @@ extension FixtureTests {
     }
 
     static let waiting: [String: Reason] = [
-        "state_accumulate": .states,
-        "qwen3_tiny_f16": .states,
-        "qwen3_tiny_static_cache": .states,
-        "qwen3_tiny_4bit": .states,
-        "qwen3_tiny_bundle": .states,
-        "qwen3_tiny_ios_plain": .states,
-        "mistral_tiny": .states,
-        "qwen3_moe_tiny": .states,
-        "gemma3_tiny": .states,
+        "qwen3_tiny_4bit": .compressedWeights,
         "weights_int4": .compressedWeights,
         "weights_lut4": .compressedWeights,
         "weights_sparse_bitmask": .compressedWeights,

@@ -14,7 +14,8 @@ let convolutionClaim = KernelClaim(
         for name in ["stride", "dilation", "groups"] where op[attribute: name] == nil {
             return "\(name) is known only at run time"
         }
-        guard let perGroup = operands[1].shape[1].constant, perGroup > 1 else {
+        guard let perGroup = operands[1].shape[1].constant else { return "the channels of a group are known only at run time" }
+        if case .dimensions(let groups)? = op[attribute: "groups"], groups.first?.constant != 1, perGroup == 1 {
             return "depthwise: one channel a group is too thin for a matrix product"
         }
         return nil
@@ -47,13 +48,15 @@ private struct PlaneConvolution: Sendable {
         let strides = try context.integers("stride")
         let dilations = try context.integers("dilation")
         groups = try context.integer("groups")
-        (batch, height, width) = (x[0], x[2], x[3])
+        // A column (a signal stored as an image of width 1) is the same as a row, and rows are what memory holds together.
+        let (row, column) = x[3] == 1 && weights[3] == 1 ? (1, 0) : (0, 1)
+        (batch, height, width) = (x[0], x[2 + row], x[2 + column])
         channelsPerGroup = weights[1]
         outputsPerGroup = weights[0] / max(1, groups)
-        (kernelHeight, kernelWidth) = (weights[2], weights[3])
-        (outputHeight, outputWidth) = (y[2], y[3])
-        (strideY, strideX) = (strides[0], strides[1])
-        (dilationY, dilationX) = (dilations[0], dilations[1])
+        (kernelHeight, kernelWidth) = (weights[2 + row], weights[2 + column])
+        (outputHeight, outputWidth) = (y[2 + row], y[2 + column])
+        (strideY, strideX) = (strides[row], strides[column])
+        (dilationY, dilationX) = (dilations[row], dilations[column])
     }
 
     private var depth: Int { channelsPerGroup * kernelHeight * kernelWidth }

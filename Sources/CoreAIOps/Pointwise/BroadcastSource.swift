@@ -36,17 +36,24 @@ struct BroadcastSource {
         return tensor.base + start * tensor.scalar.byteStride
     }
 
+    /// One element for the whole result.
+    var isScalar: Bool { strides.allSatisfy { $0 == 0 } }
+
     /// Reads result elements `start ..< start + count` into a lane.
-    func load(_ start: Int, _ count: Int, into target: UnsafeMutableRawPointer, _ lane: PointwiseProgram.Lane) {
+    /// - Parameter position: scratch for as many numbers as the result has axes.
+    func load(
+        _ start: Int, _ count: Int, into target: UnsafeMutableRawPointer, _ lane: PointwiseProgram.Lane,
+        _ position: UnsafeMutablePointer<Int>
+    ) {
         guard !sizes.isEmpty else { return loadRun(0, 0, count, target, 0, lane) }
         let inner = sizes.count - 1
-        var position = [Int](repeating: 0, count: sizes.count)
         var rest = start
+        var offset = 0
         for axis in stride(from: inner, through: 0, by: -1) {
             position[axis] = rest % sizes[axis]
+            offset += position[axis] * strides[axis]
             rest /= sizes[axis]
         }
-        var offset = zip(position, strides).reduce(0) { $0 + $1.0 * $1.1 }
         var done = 0
         while true {
             let run = min(sizes[inner] - position[inner], count - done)

@@ -22,7 +22,7 @@ package struct PointwiseProgram: Sendable {
         var lane: Lane
     }
 
-    static let blockSize = 512
+    static let blockSize = 2048
 
     let nodes: [Node]
     let operandScalars: [ScalarType]
@@ -115,37 +115,99 @@ package struct PointwiseProgram: Sendable {
 extension PointwiseProgram {
     /// Computes every element of `result`; operands of other shapes are broadcast to its shape.
     package func run(_ operands: [HostTensor], _ result: HostTensor) throws(KernelError) {
-        guard result.count > 0 else { return }
+        try run(operands, result, 0..<result.count)
+    }
+
+    /// Computes the elements of `result` in `range`, counted in row-major order. Ranges that do not overlap may be computed at
+    /// the same time.
+    package func run(_ operands: [HostTensor], _ result: HostTensor, _ range: Range<Int>) throws(KernelError) {
+        guard !range.isEmpty else { return }
         let sources = operands.map { BroadcastSource($0, to: result.shape) }
-        let slot = Self.blockSize * 16
+        let slot = Self.blockSize * (nodes.contains { $0.lane == .complex } ? 16 : 8)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: slot * nodes.count, alignment: 64)
         defer { memory.deallocate() }
-        var registers = [UnsafeMutableRawPointer](repeating: memory, count: nodes.count)
-        var start = 0
-        while start < result.count {
-            let count = min(Self.blockSize, result.count - start)
-            for (index, node) in nodes.enumerated() {
-                registers[index] = memory + index * slot
-                switch node.work {
-                case .load(let operand):
-                    // A dense operand that needs no conversion is read where it lies.
-                    if let direct = sources[operand].direct(start) {
-                        registers[index] = direct
-                    } else {
-                        sources[operand].load(start, count, into: registers[index], node.lane)
+        let registers = UnsafeMutablePointer<UnsafeMutableRawPointer>.allocate(capacity: nodes.count)
+        defer { registers.deallocate() }
+        let position = UnsafeMutablePointer<Int>.allocate(capacity: max(1, result.rank))
+        defer { position.deallocate() }
+        // The value may be written where it belongs as it is computed.
+        let isDirect = Self.isStoredAsComputed(nodes[nodes.count - 1], result.scalar)
+        for index in nodes.indices {
+            registers[index] = memory + index * slot
+            // What does not change from block to block is made once.
+            switch nodes[index].work {
+            case .constant(let value): Self.fill(registers[index], nodes[index].lane, value, Self.blockSize)
+            case .load(let operand) where sources[operand].isScalar:
+                sources[operand].load(0, 1, into: registers[index], nodes[index].lane, position)
+                Self.repeatFirst(registers[index], nodes[index].lane)
+            default: break
+            }
+        }
+        try nodes.withUnsafeBufferPointer { (nodes) throws(KernelError) in
+            try sources.withUnsafeBufferPointer { (sources) throws(KernelError) in
+                var start = range.lowerBound
+                while start < range.upperBound {
+                    let count = min(Self.blockSize, range.upperBound - start)
+                    if isDirect { registers[nodes.count - 1] = result.base + start * result.scalar.byteStride }
+                    for index in 0..<nodes.count {
+                        try compute(index, nodes, sources, registers, memory + index * slot, position, start, count)
                     }
-                case .constant(let value): Self.fill(registers[index], node.lane, value, count)
-                case .unary(let operation, let a):
-                    unary(operation, node, nodes[a], registers[a], registers[index], count)
-                case .binary(let operation, let a, let b):
-                    try binary(operation, node, nodes[a], registers[a], registers[b], registers[index], count, start)
-                case .select(let c, let a, let b):
-                    Self.select(node.lane, registers[c], registers[a], registers[b], registers[index], count)
-                case .cast(let a): Self.cast(nodes[a], registers[a], node, registers[index], count)
+                    if !isDirect { Self.store(nodes[nodes.count - 1], registers[nodes.count - 1], result, start, count) }
+                    start += count
                 }
             }
-            if let last = nodes.last { Self.store(last, registers[nodes.count - 1], result, start, count) }
-            start += count
+        }
+    }
+
+    private func compute(
+        _ index: Int, _ nodes: UnsafeBufferPointer<Node>, _ sources: UnsafeBufferPointer<BroadcastSource>,
+        _ registers: UnsafeMutablePointer<UnsafeMutableRawPointer>, _ own: UnsafeMutableRawPointer,
+        _ position: UnsafeMutablePointer<Int>, _ start: Int, _ count: Int
+    ) throws(KernelError) {
+        let node = nodes[index]
+        let out = registers[index]
+        switch node.work {
+        case .load(let operand):
+            if sources[operand].isScalar { return }
+            // A dense operand that needs no conversion is read where it lies.
+            if let direct = sources[operand].direct(start) {
+                registers[index] = direct
+            } else {
+                sources[operand].load(start, count, into: own, node.lane, position)
+                registers[index] = own
+            }
+        case .constant: return
+        case .unary(let operation, let a): unary(operation, node, nodes[a], registers[a], out, count)
+        case .binary(let operation, let a, let b):
+            try binary(operation, node, nodes[a], registers[a], registers[b], out, count, start)
+        case .select(let c, let a, let b):
+            Self.select(node.lane, registers[c], registers[a], registers[b], out, count)
+        case .cast(let a): Self.cast(nodes[a], registers[a], node, out, count)
+        }
+    }
+
+    /// Whether a node's lane is also how the result lies in memory. Constants and loads keep their own register.
+    private static func isStoredAsComputed(_ node: Node, _ scalar: ScalarType) -> Bool {
+        switch node.work {
+        case .constant, .load: return false
+        default: break
+        }
+        switch (node.lane, scalar) {
+        case (.float, .float32), (.double, .float64), (.integer, .int64), (.integer, .uint64): return true
+        default: return false
+        }
+    }
+
+    private static func repeatFirst(_ target: UnsafeMutableRawPointer, _ lane: Lane) {
+        func spread<T>(_: T.Type) {
+            let values = target.assumingMemoryBound(to: T.self)
+            values.update(repeating: values[0], count: blockSize)
+        }
+        switch lane {
+        case .float: spread(Float.self)
+        case .double: spread(Double.self)
+        case .integer: spread(Int.self)
+        case .complex: spread(ComplexPair.self)
         }
     }
 

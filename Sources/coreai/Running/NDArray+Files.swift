@@ -3,24 +3,6 @@ import Foundation
 import NumpyFiles
 
 extension NDArray {
-    /// Elements as kernels see them: row-major, a whole byte for narrower types.
-    init(kernelBytes: Data, shape: [Int], scalarType: ScalarType) {
-        self.init(shape: shape, scalarType: scalarType)
-        kernelBytes.withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress, !shape.contains(0) else { return }
-            sharedReference.unpack(from: base)
-        }
-    }
-
-    var kernelBytes: Data {
-        var data = Data(count: shape.reduce(scalarType.byteStride, *))
-        data.withUnsafeMutableBytes { bytes in
-            guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
-            sharedReference.pack(into: base)
-        }
-        return data
-    }
-
     /// - Parameter role: leads what is thrown, `input 'x'`.
     init(contentsOf path: String, as expected: NDArrayDescriptor, role: String) throws {
         do {

@@ -1,0 +1,75 @@
+// Loads damaged copies of real assets, one after another, and says what went wrong with which seed.
+//
+//     AssetFuzzWorker FIXTURES FIRST COUNT
+//
+// A process of its own, so that the memory it measures is that of the loads alone and a trap names its seed: the seed under
+// way is printed before it is tried. The last line counts the refusals.
+
+import CoreAI
+import CoreAIAsset
+import CoreAIDelegates
+import CoreAIGraph
+import Foundation
+
+/// Small assets with as many features as there are.
+let assets = [
+    "ops/activations", "ops/multi_function", "ops/if_else", "ops/while_loop", "ops/weights_resource_types",
+    "ops/weights_sparse_bitmask", "ops/hardware_constraints", "ops/decode_image_inputs", "ops/torch_conv_net",
+    "ops/dynamic_shapes", "ops/state_accumulate", "models/mixed_p_pal4", "models/bert_tiny", "models/magika",
+]
+let memoryLimit = 64 << 20
+
+let arguments = CommandLine.arguments
+guard arguments.count == 4, let first = Int(arguments[2]), let count = Int(arguments[3]) else {
+    print("usage: AssetFuzzWorker FIXTURES FIRST COUNT")
+    exit(64)
+}
+let fixtures = URL(fileURLWithPath: arguments[1])
+let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coreai-fuzz-\(UUID().uuidString)")
+let asset = folder.appendingPathComponent("fuzzed.aimodel")
+try FileManager.default.createDirectory(at: asset, withIntermediateDirectories: true)
+defer { try? FileManager.default.removeItem(at: folder) }
+
+/// Unbuffered: what was said last must be seen when the process traps.
+func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+func report(_ seed: Int, _ fault: String) { say("fault: seed \(seed): \(fault)") }
+
+/// Writes the damaged asset with a `main.hash` that matches the damage, so that it is the reader that has to refuse it.
+func write(_ seed: Int) throws -> Int {
+    let original = fixtures.appendingPathComponent(assets[seed % assets.count]).appendingPathComponent("model.aimodel")
+    var program = try Data(contentsOf: original.appendingPathComponent("main.mlirb"))
+    var random = Random(seed: UInt64(seed))
+    random.damage(&program)
+    try program.write(to: asset.appendingPathComponent("main.mlirb"))
+    try Data(Digest(of: Bytes(copying: program)).bytes).write(to: asset.appendingPathComponent("main.hash"))
+    try Data(contentsOf: original.appendingPathComponent("metadata.json"))
+        .write(to: asset.appendingPathComponent("metadata.json"))
+    return program.count
+}
+
+
+var refused = 0
+for seed in first..<first + count {
+    say("seed \(seed)")
+    let size = try write(seed)
+    let before = Memory.resident
+    Memory.resetPeak()
+    do {
+        let model = try await AIModel(contentsOf: asset)
+        for name in model.functionNames { _ = model.functionDescriptor(for: name) }
+    } catch let error as AssetError {
+        refused += 1
+        let text = error.errorDescription ?? ""
+        if !text.contains("fuzzed.aimodel") { report(seed, "names no file: \(text)") }
+        if (error.debugMessage ?? "").isEmpty { report(seed, "has no fault") }
+    } catch let error as AIModelError {
+        if !error.message.contains("fuzzed.aimodel") { report(seed, "names no file: \(error)") }
+    } catch {
+        report(seed, "\(type(of: error)): \(error)")
+    }
+    let grown = Memory.peak - before
+    // The program itself is mapped and read, which counts as resident.
+    if grown > memoryLimit + size { report(seed, "\(grown >> 20) MiB more") }
+}
+say("refused \(refused) of \(count)")
