@@ -10,13 +10,14 @@ extension NDArray {
             guard expected.accepts(file.shape) else {
                 throw NumpyError("\(path): expected \(expected), found the shape \(file.shape)")
             }
-            let bytes: Data
-            do {
-                bytes = try file.kernelBytes(as: expected.scalarType)
-            } catch {
+            let stored = expected.scalarType.numpyStorage
+            guard file.dtype == stored else {
+                let purpose = stored == expected.scalarType ? "" : " (for \(expected.scalarType.name))"
                 throw NumpyError(
-                    "\(error); convert it with astype('\(expected.scalarType.numpyStorage.name)')")
+                    "\(path): expected \(stored.name)\(purpose), found \(file.dtype.name); convert it with astype('\(stored.name)')"
+                )
             }
+            let bytes = try file.kernelBytes(as: expected.scalarType)
             self.init(kernelBytes: bytes, shape: file.shape, scalarType: expected.scalarType)
         } catch let error as NumpyError {
             throw Failure("\(role): \(error)")
