@@ -26,7 +26,7 @@ public struct AssetError: Error, LocalizedError {
             switch kind {
             case .unsupportedVersion(let version): "The asset's version (\(version)) is not supported"
             case .invalidFeatureType(let type): "The asset has a feature of an invalid type (\(type))"
-            case .corruptedMetadata: "The asset is corrupted"
+            case .corruptedMetadata: "The asset cannot be read"
             case .invalidName: "The asset holds an invalid name"
             case .duplicateName: "The asset holds a name twice"
             }
