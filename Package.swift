@@ -56,7 +56,7 @@ let package = Package(
             name: "CSHA256", path: "Sources/CSHA256", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
         // Stand-ins for Apple's modules that Core AI's signatures name.
-        .target(name: "os", path: "Sources/Shims/os"),
+        .target(name: "os", dependencies: ["CoreAIBackend"], path: "Sources/Shims/os"),
         .target(name: "Metal", dependencies: ["CoreAIRuntime"], path: "Sources/Shims/Metal"),
         .target(name: "CoreVideo", dependencies: ["CoreAIRuntime"], path: "Sources/Shims/CoreVideo"),
         .target(name: "IOSurface", dependencies: ["CoreAIRuntime"], path: "Sources/Shims/IOSurface"),

@@ -42,14 +42,26 @@ package final class HostDevice: Device {
 package final class HostBuffer: DeviceBuffer, @unchecked Sendable {
     private let memory: UnsafeMutableRawBufferPointer
     private let isOwned: Bool
+    private static let looksLarge = 64 << 20
 
     package init(byteCount: Int) throws(BackendError) {
-        // A huge request must answer with an error; the system overcommits, so a limit stands in for "no such memory".
-        guard byteCount >= 0, byteCount < 1 << 46, let base = aligned_alloc(64, (max(byteCount, 1) + 63) & ~63) else {
+        try Self.checkRoom(for: byteCount)
+        guard byteCount >= 0, let base = aligned_alloc(64, (max(byteCount, 1) + 63) & ~63) else {
             throw BackendError(.outOfMemory, "cannot allocate \(byteCount) bytes")
         }
         memory = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
         isOwned = true
+    }
+
+    /// The system hands out more memory than it has, and ends the process when it is used: this asks first.
+    /// - Throws: `BackendError` with both numbers if there is no room.
+    package static func checkRoom(for byteCount: Int) throws(BackendError) {
+        guard byteCount > looksLarge else { return }
+        let available = availableMemory()
+        if byteCount > available {
+            throw BackendError(
+                .outOfMemory, "needs \(byteCount) bytes at once, \(available) are available to this process")
+        }
     }
 
     package init(borrowing memory: UnsafeMutableRawBufferPointer) {

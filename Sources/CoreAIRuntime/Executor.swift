@@ -237,12 +237,20 @@ package final class Executor: FunctionExecutor {
             }
             let binding: Binding
             if let index = executor.memory.outputOf[value] {
-                binding = Self.binding(try output(index, shape))
+                binding = Self.binding(try checkedOutput(value, index, shape, output))
             } else {
                 binding = Binding(try HostBuffer(byteCount: executor.bytes(of: value, shape)), shape: shape)
             }
             bindings[value.index] = binding
             return binding
+        }
+
+        /// Memory of the caller's for an output, if it can be had at all.
+        private func checkedOutput(
+            _ value: ValueID, _ index: Int, _ shape: [Int], _ output: (Int, [Int]) throws -> HostTensor
+        ) throws -> HostTensor {
+            try HostBuffer.checkRoom(for: executor.bytes(of: value, shape))
+            return try output(index, shape)
         }
 
         // MARK: Sizes that data decides
@@ -331,7 +339,7 @@ package final class Executor: FunctionExecutor {
                     bindings[value.index] = binding
                     continue
                 }
-                bindings[value.index] = Self.binding(try output(index, numbers))
+                bindings[value.index] = Self.binding(try checkedOutput(value, index, numbers, output))
                 try copy(binding, to: bound(value), executor.bytes(of: value, numbers))
             }
             try executor.checkConstraints(symbols)
@@ -434,7 +442,7 @@ package final class Executor: FunctionExecutor {
             try wait()
             for (index, value) in executor.memory.copiedOutputs {
                 let source = try bound(value)
-                let target = Self.binding(try output(index, source.shape))
+                let target = Self.binding(try checkedOutput(value, index, source.shape, output))
                 try copy(source, to: target, executor.bytes(of: value, source.shape))
             }
         }

@@ -1,6 +1,8 @@
 // Loads damaged copies of real assets, one after another, and says what went wrong with which seed.
 //
-//     AssetFuzzWorker FIXTURES FIRST COUNT
+//     AssetFuzzWorker FIXTURES FIRST COUNT [run]
+//
+// With `run`, what loads is also run once, on zeros, for at most two seconds.
 //
 // A process of its own, so that the memory it measures is that of the loads alone and a trap names its seed: the seed under
 // way is printed before it is tried. The last line counts the refusals.
@@ -20,8 +22,8 @@ let assets = [
 let memoryLimit = 64 << 20
 
 let arguments = CommandLine.arguments
-guard arguments.count == 4, let first = Int(arguments[2]), let count = Int(arguments[3]) else {
-    print("usage: AssetFuzzWorker FIXTURES FIRST COUNT")
+guard (4...5).contains(arguments.count), let first = Int(arguments[2]), let count = Int(arguments[3]) else {
+    print("usage: AssetFuzzWorker FIXTURES FIRST COUNT [run]")
     exit(64)
 }
 let fixtures = URL(fileURLWithPath: arguments[1])
@@ -48,6 +50,29 @@ func write(_ seed: Int) throws -> Int {
     return program.count
 }
 
+/// Whatever a run of a damaged program throws is an answer; that it comes back is what counts.
+func run(_ model: AIModel) async throws {
+    for name in model.functionNames {
+        guard let function = try model.loadFunction(named: name) else { continue }
+        var inputs: [String: NDArray] = [:]
+        for input in function.descriptor.inputNames {
+            guard case .ndArray(let descriptor)? = function.descriptor.inputDescriptor(of: input) else { return }
+            let shape = descriptor.shape.map { max($0, 1) }
+            let count = shape.reduce(1.0) { $0 * Double($1) }
+            guard count < 1e7 else { return }
+            inputs[input] = NDArray(shape: shape, scalarType: descriptor.scalarType)
+        }
+        let arrays = inputs
+        let attempt = Task { _ = try await function.run(inputs: arrays) }
+        let clock = Task {
+            try await Task.sleep(for: .seconds(2))
+            attempt.cancel()
+        }
+        _ = try? await attempt.value
+        clock.cancel()
+    }
+}
+
 var refused = 0
 for seed in first..<first + count {
     say("seed \(seed)")
@@ -57,6 +82,7 @@ for seed in first..<first + count {
     do {
         let model = try await AIModel(contentsOf: asset)
         for name in model.functionNames { _ = model.functionDescriptor(for: name) }
+        if arguments.count == 5 { try await run(model) }
     } catch let error as AssetError {
         refused += 1
         let text = error.errorDescription ?? ""
