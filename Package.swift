@@ -84,7 +84,9 @@ let package = Package(
         .testTarget(name: "CoreAIAssetTests", dependencies: ["CoreAIAsset", "CoreAITestSupport"]),
         .testTarget(
             name: "CoreAIPlannerTests",
-            dependencies: ["CoreAIPlanner", "CoreAIBackend", "ReferenceBackend", "CoreAITestSupport"]),
+            dependencies: [
+                "CoreAIPlanner", "CoreAIAsset", "CoreAIBackend", "ReferenceBackend", "OpenBLASBackend", "CoreAITestSupport",
+            ]),
         .testTarget(
             name: "CoreAIRuntimeTests",
             dependencies: ["CoreAI", "CoreAITestSupport", "os", "Metal", "CoreVideo", "IOSurface", "CoreGraphics"],

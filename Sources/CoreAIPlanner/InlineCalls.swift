@@ -21,7 +21,7 @@ private struct Inliner {
     var result: Graph
 
     /// Bodies that call bodies that call bodies can grow without bound; no real program comes near.
-    private static let opLimit = 1_000_000
+    private static let opLimit = 100_000
     private static let depthLimit = 64
 
     init(library: [String: Graph], result: Graph) {
