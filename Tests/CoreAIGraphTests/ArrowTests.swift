@@ -37,10 +37,12 @@ import Testing
     ]
 
     @Test func roomsImportOnlyWhatTheyMay() throws {
-        let ours = Set(Self.allowed.values.joined()).union(Self.allowed.keys.compactMap { $0.split(separator: "/").last.map(String.init) })
+        let ours = Set(Self.allowed.values.joined()).union(
+            Self.allowed.keys.compactMap { $0.split(separator: "/").last.map(String.init) })
         var seen: Set<String> = []
         for file in try swiftFiles() {
-            guard let room = Self.allowed.keys.filter({ file.hasPrefix($0 + "/") }).max(by: { $0.count < $1.count }) else {
+            guard let room = Self.allowed.keys.filter({ file.hasPrefix($0 + "/") }).max(by: { $0.count < $1.count })
+            else {
                 Issue.record("\(file) is in a room without arrows")
                 continue
             }
@@ -63,7 +65,8 @@ import Testing
         let text = try String(contentsOf: Self.root.appendingPathComponent(file), encoding: .utf8)
         return text.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ").map(String.init)
-            guard let place = words.firstIndex(of: "import"), words[..<place].allSatisfy({ $0.hasPrefix("@") || ["public", "package"].contains($0) })
+            guard let place = words.firstIndex(of: "import"),
+                words[..<place].allSatisfy({ $0.hasPrefix("@") || ["public", "package"].contains($0) })
             else { return nil }
             // `import enum Module.Name` names its module before the dot.
             return words.last?.split(separator: ".").first.map(String.init)
