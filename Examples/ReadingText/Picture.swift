@@ -1,37 +1,80 @@
+import Foundation
+
 /// A grey picture, 0 black to 1 white, with text drawn on it.
 struct Picture {
     let width: Int
     let height: Int
-    var pixels: [Float]
+    private(set) var pixels: [Float]
     /// Where each line of text was drawn.
     private(set) var lines: [(text: String, box: Box)] = []
 
+    /// A page lit from the upper left.
     init(width: Int, height: Int) {
         self.width = width
         self.height = height
-        // A page lit from the upper left.
         pixels = (0..<width * height).map { 0.97 - 0.12 * Float($0 % width + $0 / width) / Float(width + height) }
     }
 
-    /// Draws capital letters and digits, `scale` pixels to a dot of the font, with smoothed edges.
-    mutating func write(_ text: String, x: Int, y: Int, scale: Int, ink: Float = 0.12) {
-        var left = x
-        for character in text {
-            let rows = Font.rows(of: character)
-            for (row, bits) in rows.enumerated() {
-                for column in 0..<Font.width where bits >> (Font.width - 1 - column) & 1 == 1 {
-                    fill(left + column * scale, y + row * scale, scale, ink)
-                }
-            }
-            left += (Font.width + 1) * scale
+    /// Draws capital letters and digits.
+    /// - Parameters:
+    ///   - x: the left edge of the first letter in pixels, before it is turned.
+    ///   - y: its upper edge.
+    ///   - scale: pixels to a dot of the font.
+    ///   - degrees: how far the line is turned clockwise about its upper left corner.
+    mutating func write(_ text: String, x: Int, y: Int, scale: Int, degrees: Double = 0) {
+        let glyphs = text.map(Font.rows(of:))
+        let (width, height) = (Double((glyphs.count * (Font.width + 1) - 1) * scale), Double(Font.height * scale))
+        let (sine, cosine) = (sin(degrees * .pi / 180), cos(degrees * .pi / 180))
+        let corners = [(0, 0), (width, 0), (0, height), (width, height)].map { u, v in
+            (x: Double(x) + u * cosine - v * sine, y: Double(y) + u * sine + v * cosine)
         }
-        lines.append((text, Box(left: x, top: y, right: left - scale, bottom: y + Font.height * scale)))
+        let (xs, ys) = (corners.map(\.x).sorted(), corners.map(\.y).sorted())
+        let box = Box(
+            left: Int(xs[0].rounded(.down)), top: Int(ys[0].rounded(.down)), right: Int(xs[3].rounded(.up)),
+            bottom: Int(ys[3].rounded(.up)))
+        lines.append((text, box))
+
+        func isInked(_ px: Double, _ py: Double) -> Bool {
+            let (dx, dy) = (px - Double(x), py - Double(y))
+            let (u, v) = (dx * cosine + dy * sine, dy * cosine - dx * sine)
+            guard u >= 0, u < width, v >= 0, v < height else { return false }
+            let column = Int(u) / scale
+            let (glyph, dot) = (column / (Font.width + 1), column % (Font.width + 1))
+            return dot < Font.width && glyphs[glyph][Int(v) / scale] >> (Font.width - 1 - dot) & 1 == 1
+        }
+        let ink: Float = 0.12
+        for row in max(0, box.top)..<min(self.height, box.bottom) {
+            for column in max(0, box.left)..<min(self.width, box.right) {
+                // Four samples a pixel smooth the edges of turned letters.
+                let inked = [(0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)].count { sx, sy in
+                    isInked(Double(column) + sx, Double(row) + sy)
+                }
+                let place = row * self.width + column
+                pixels[place] += (ink - pixels[place]) * Float(inked) / 4
+            }
+        }
     }
 
-    private mutating func fill(_ x: Int, _ y: Int, _ size: Int, _ ink: Float) {
-        for row in max(0, y)..<min(height, y + size) {
-            for column in max(0, x)..<min(width, x + size) { pixels[row * width + column] = ink }
+    /// The picture turned clockwise by quarters and scaled to a square, without its list of lines.
+    func turned(quarters: Int, side: Int) -> Picture {
+        var turned = Picture(width: side, height: side)
+        for place in turned.pixels.indices {
+            let (x, y) = ((Float(place % side) + 0.5) / Float(side), (Float(place / side) + 0.5) / Float(side))
+            let (u, v) = [(x, y), (y, 1 - x), (1 - x, 1 - y), (1 - y, x)][quarters % 4]
+            turned.pixels[place] = sample(u * Float(width) - 0.5, v * Float(height) - 0.5)
         }
+        return turned
+    }
+
+    /// Between the centres of pixels, the mean of the four around by how near they are.
+    private func sample(_ x: Float, _ y: Float) -> Float {
+        let (x, y) = (max(0, min(x, Float(width - 1))), max(0, min(y, Float(height - 1))))
+        let (left, top) = (Int(x), Int(y))
+        let (right, bottom) = (min(left + 1, width - 1), min(top + 1, height - 1))
+        let (fx, fy) = (x - Float(left), y - Float(top))
+        let upper = pixels[top * width + left] * (1 - fx) + pixels[top * width + right] * fx
+        let lower = pixels[bottom * width + left] * (1 - fx) + pixels[bottom * width + right] * fx
+        return upper * (1 - fy) + lower * fy
     }
 
     /// Red, green and blue planes as PP-OCR wants them: mean taken away, divided by the deviation.
@@ -39,58 +82,5 @@ struct Picture {
         zip([0.485, 0.456, 0.406] as [Float], [0.229, 0.224, 0.225] as [Float]).flatMap { mean, deviation in
             pixels.map { ($0 - mean) / deviation }
         }
-    }
-
-    /// The picture in characters, boxes drawn over it. A character is `step` pixels wide and twice as high.
-    func drawing(boxes: [Box], step: Int) -> String {
-        let shades = Array(" .:*##")
-        var rows: [[Character]] = stride(from: 0, to: height, by: 2 * step).map { top in
-            stride(from: 0, to: width, by: step).map { left in
-                var inked = 0
-                for y in top..<min(height, top + 2 * step) {
-                    for x in left..<min(width, left + step) where pixels[y * width + x] < 0.5 { inked += 1 }
-                }
-                return shades[min(shades.count - 1, inked * shades.count / (2 * step * step))]
-            }
-        }
-        for box in boxes { outline(box, step, &rows) }
-        let edge = "+" + String(repeating: "-", count: rows.first?.count ?? 0) + "+"
-        return ([edge] + rows.map { "|" + String($0) + "|" } + [edge]).joined(separator: "\n")
-    }
-
-    private func outline(_ box: Box, _ step: Int, _ rows: inout [[Character]]) {
-        let (left, right) = (box.left / step, box.right / step)
-        let (top, bottom) = (box.top / (2 * step), box.bottom / (2 * step))
-        func put(_ character: Character, _ row: Int, _ column: Int) {
-            if rows.indices.contains(row), rows[row].indices.contains(column) { rows[row][column] = character }
-        }
-        for column in left...max(left, right) {
-            put("-", top, column)
-            put("-", bottom, column)
-        }
-        for row in top...max(top, bottom) {
-            put("|", row, left)
-            put("|", row, right)
-        }
-        for (row, column) in [(top, left), (top, right), (bottom, left), (bottom, right)] { put("+", row, column) }
-    }
-}
-
-/// Pixels from `left` to before `right` and from `top` to before `bottom`.
-struct Box {
-    var left, top, right, bottom: Int
-    var area: Int { max(0, right - left) * max(0, bottom - top) }
-
-    /// The part both boxes share; of no area if there is none.
-    func shared(with other: Box) -> Box {
-        Box(
-            left: max(left, other.left), top: max(top, other.top), right: min(right, other.right),
-            bottom: min(bottom, other.bottom))
-    }
-
-    func joined(with other: Box) -> Box {
-        Box(
-            left: min(left, other.left), top: min(top, other.top), right: max(right, other.right),
-            bottom: max(bottom, other.bottom))
     }
 }

@@ -8,13 +8,11 @@ struct Problem: LocalizedError {
 
 func heading(_ text: String) { print("\n\(text)") }
 
-func row(_ name: String, _ value: String) {
-    print("  \(name.padding(toLength: max(19, name.count + 2), withPad: " ", startingAt: 0))\(value)")
-}
+func row(_ name: String, _ value: String) { print("  \(padded(name, 19))\(value)") }
 
-func describe(_ descriptor: InferenceValue.Descriptor?, _ name: String) -> String {
-    guard case .ndArray(let array)? = descriptor else { return name }
-    return "\(name) \(array.scalarType) \(array.shape)"
+/// `text` with blanks to the right up to `width`, and at least two.
+func padded(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(2, width - text.count))
 }
 
 func elements(of array: NDArray) -> [Float] {

