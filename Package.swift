@@ -85,7 +85,8 @@ let package = Package(
         .testTarget(
             name: "CoreAIPlannerTests",
             dependencies: [
-                "CoreAIPlanner", "CoreAIAsset", "CoreAIBackend", "ReferenceBackend", "OpenBLASBackend", "CoreAITestSupport",
+                "CoreAIPlanner", "CoreAIAsset", "CoreAIBackend", "ReferenceBackend", "OpenBLASBackend",
+                "CoreAITestSupport",
             ]),
         .testTarget(
             name: "CoreAIRuntimeTests",

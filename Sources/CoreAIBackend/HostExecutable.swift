@@ -129,7 +129,7 @@ package final class HostExecutable: Executable {
         }
         var shapes: [[Int]] = []
         for port in graph.outputs {
-            guard let shape = Self.shape(of: graph.tensorType(port.value), symbols) else { return nil }
+            guard let shape = graph.tensorType(port.value).shape(symbols) else { return nil }
             shapes.append(shape)
         }
         return shapes
@@ -201,7 +201,7 @@ package final class HostExecutable: Executable {
                 shapes[index] = bindings[binding].shape  // the upper bound
                 continue
             }
-            guard let shape = Self.shape(of: type, symbols) else {
+            guard let shape = type.shape(symbols) else {
                 throw BackendError(.invalidArgument, "\(type) has no size for these inputs")
             }
             shapes[index] = shape
@@ -224,16 +224,6 @@ package final class HostExecutable: Executable {
     }
 
     private static let layoutLimit = 64
-
-    private static func shape(of type: TensorType, _ symbols: [Int?]) -> [Int]? {
-        var shape: [Int] = []
-        shape.reserveCapacity(type.rank)
-        for size in type.shape {
-            guard let number = size.evaluated(symbols), number >= 0 else { return nil }
-            shape.append(number)
-        }
-        return shape
-    }
 
     private static func isView(_ op: Op) -> Bool {
         guard let definition = OpTable[op.name], case .view = definition.form else { return false }

@@ -4,7 +4,8 @@ import Synchronization
 /// The threads that CPU kernels share, one pool for the process.
 ///
 /// As wide as the processors this process may use (affinity mask and cgroup quota), unless `COREAI_NUM_THREADS` or
-/// `setWidth` says otherwise. Idle workers sleep.
+/// `setWidth` says otherwise. A worker whose job is done waits
+/// for the next with open eyes for about a tenth of a millisecond, then sleeps.
 package final class WorkerPool: Sendable {
     package static let shared = WorkerPool(width: defaultWidth())
 
@@ -14,12 +15,11 @@ package final class WorkerPool: Sendable {
         var jobs: [Job] = []
     }
 
-    private final class Job: @unchecked Sendable {
+    private final class Job: Sendable {
         let count: Int
         let body: @Sendable (Int) -> Void
         private let next = Atomic<Int>(0)
         private let unfinished: Atomic<Int>
-        private let done = DispatchSemaphore(value: 0)
 
         init(count: Int, body: @escaping @Sendable (Int) -> Void) {
             self.count = count
@@ -34,15 +34,24 @@ package final class WorkerPool: Sendable {
                 let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
                 guard index < count else { return }
                 body(index)
-                if unfinished.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { done.signal() }
+                unfinished.wrappingSubtract(1, ordering: .releasing)
             }
         }
 
-        func wait() { done.wait() }
+        /// What is unfinished is under way on a thread that runs: giving way until it is done costs less than sleeping.
+        func wait() {
+            while unfinished.load(ordering: .acquiring) != 0 { sched_yield() }
+        }
     }
 
     private let state: Mutex<State>
+    /// Counts the jobs offered, so that a worker sees a new one without a lock.
+    private let offers = Atomic<Int>(0)
+    private let sleepers = Atomic<Int>(0)
     private let wake = NSCondition()
+
+    /// How often a worker without work gives way before it sleeps: about as long as the pause between two kernels of a run.
+    private static let patience = 400
 
     package init(width: Int) { state = Mutex(State(width: max(1, width))) }
 
@@ -65,14 +74,19 @@ package final class WorkerPool: Sendable {
             state.threads += missing
             return missing
         }
+        // The offer comes before the look at the sleepers, and a worker counts itself a sleeper before its last look at the
+        // offers: one of them sees the other.
+        offers.wrappingAdd(1, ordering: .sequentiallyConsistent)
         for _ in 0..<missing {
             let thread = Thread { [self] in serve() }
             thread.name = "coreai-worker"
             thread.start()
         }
-        wake.lock()
-        wake.broadcast()
-        wake.unlock()
+        if sleepers.load(ordering: .sequentiallyConsistent) > 0 {
+            wake.lock()
+            wake.broadcast()
+            wake.unlock()
+        }
         job.work()
         job.wait()
         state.withLock { state in state.jobs.removeAll { $0 === job } }
@@ -80,15 +94,27 @@ package final class WorkerPool: Sendable {
 
     private func serve() {
         while true {
-            wake.lock()
-            var job = claim()
-            while job == nil {
-                wake.wait()
-                job = claim()
+            let seen = offers.load(ordering: .sequentiallyConsistent)
+            if let job = claim() {
+                job.work()
+                continue
             }
-            wake.unlock()
-            job?.work()
+            var turns = 0
+            while offers.load(ordering: .relaxed) == seen, turns < Self.patience {
+                sched_yield()
+                turns += 1
+            }
+            if turns == Self.patience { sleep(until: seen) }
         }
+    }
+
+    /// Returns when something was offered after `seen`.
+    private func sleep(until seen: Int) {
+        wake.lock()
+        sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        while offers.load(ordering: .sequentiallyConsistent) == seen { wake.wait() }
+        sleepers.wrappingSubtract(1, ordering: .sequentiallyConsistent)
+        wake.unlock()
     }
 
     private func claim() -> Job? {

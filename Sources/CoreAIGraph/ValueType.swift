@@ -20,6 +20,17 @@ public struct TensorType: Hashable, Sendable {
     }
 
     public var elementCount: Dimension { shape.reduce(1, *) }
+
+    /// The sizes under an assignment of the symbols; nil if one has no value or is negative.
+    public func shape(_ symbols: [Int?]) -> [Int]? {
+        var sizes: [Int] = []
+        sizes.reserveCapacity(rank)
+        for size in shape {
+            guard let number = size.evaluated(symbols), number >= 0 else { return nil }
+            sizes.append(number)
+        }
+        return sizes
+    }
 }
 
 /// A hardware layout constraint: alignments (rank + 1 entries), interleave factors (rank entries), and backing store.

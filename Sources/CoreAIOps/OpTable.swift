@@ -3,6 +3,7 @@ public enum OpTable {
     /// Every definition, grouped by family, in the order of the documentation.
     public static let definitions: [OpDefinition] = [
         pointwiseDefinitions, reductionDefinitions, productDefinitions, movementDefinitions, controlDefinitions,
+        blockwiseShiftScaleDefinitions, lookupTableDefinitions, sparseDefinitions,
     ].flatMap { $0 }
 
     private static let byName: [String: OpDefinition] = {

@@ -238,12 +238,7 @@ private struct Resolver {
 
     /// Families of the dialect that the op table does not hold yet, by how their stored names begin.
     private static let waitingFamilies: [(prefixes: [String], what: String)] = [
-        (
-            [
-                "primitive.blockwise_shift_scale", "primitive.lut_to_dense", "primitive.lut_to_sparse",
-                "primitive.build_sparse", "primitive.sparse_with_bitmask",
-            ], "compressed weights are"
-        ),
+        (["primitive.lut_to_sparse", "primitive.sparse_with_bitmask_blockwise"], "tables over sparse weights are"),
         (["primitive.reduce_v", "primitive.reduce_index_v"], "reductions spelled out as a region are"),
         (["metal."], "Metal kernels are"),
         (["execution."], "parts compiled for Apple's units are"),
@@ -328,7 +323,6 @@ private struct Resolver {
         _ old: Op, _ op: Op, _ definition: OpDefinition, _ types: [ValueType], isDynamic: Bool
     ) -> Bool {
         guard !op.isConstant, !isDynamic, !op.operands.isEmpty || op.name == "primitive.range_v1" else { return false }
-        if case .weight = definition.form { return false }
         var operandBytes = 0
         var operands: [(TensorType, Constant)] = []
         for operand in op.operands {
@@ -344,7 +338,10 @@ private struct Resolver {
             else { return false }
             resultBytes += bytes
         }
-        guard resultBytes <= max(1 << 16, 2 * operandBytes) else { return false }
+        // A compressed weight may grow; anything else that does is cheaper made again than kept.
+        var isWeight = false
+        if case .weight = definition.form { isWeight = true }
+        guard isWeight || resultBytes <= max(1 << 16, 2 * operandBytes) else { return false }
         guard let folded = evaluate(op, definition, operands, types.compactMap(\.tensor)) else { return false }
         for (index, constant) in folded.enumerated() {
             define(old.results[index], types[index], constant, op.location, nil)

@@ -13,7 +13,8 @@ import Testing
         .appendingPathComponent("Fixtures")
 
     static let assets: [String] = ["ops", "models"].flatMap { kind -> [String] in
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: fixtures.appendingPathComponent(kind).path)) ?? []
+        let names =
+            (try? FileManager.default.contentsOfDirectory(atPath: fixtures.appendingPathComponent(kind).path)) ?? []
         return names.sorted().map { "\(kind)/\($0)/model.aimodel" }.filter {
             FileManager.default.fileExists(atPath: fixtures.appendingPathComponent($0).path)
         }
@@ -59,14 +60,17 @@ import Testing
         let definitions = graph.definingOps
         for op in order {
             for operand in graph[op].operands {
-                guard let definition = definitions[operand.index], let before = place[definition], let own = place[op] else { continue }
+                guard let definition = definitions[operand.index], let before = place[definition], let own = place[op]
+                else { continue }
                 #expect(before < own, "\(asset): \(op) runs before \(definition), which defines \(operand)")
             }
         }
         // Ops stand together by segment, which makes each convex; clusters name ops of their segment, none twice.
         for segment in plan.segments {
             let members = segment.clusters.joined().sorted()
-            #expect(Set(members).count == members.count && members.allSatisfy(segment.graph.ops.indices.contains), "\(asset)")
+            #expect(
+                Set(members).count == members.count && members.allSatisfy(segment.graph.ops.indices.contains),
+                "\(asset)")
         }
         // A note for each op; a reason for each that is not on the first backend.
         #expect(plan.notes.map(\.op).sorted() == expected, "\(asset): notes")
@@ -131,7 +135,10 @@ import Testing
 
     @Test func whatAnAssetGetsWrongIsNamedWithItsPlace() {
         let cases: [(line: String, words: [String])] = [
-            ("%1 = primitive.frobnicate_v3 %0 : float32[2] at \"net.py\":7:1", ["primitive.frobnicate_v3", "unknown operation", "net.py:7"]),
+            (
+                "%1 = primitive.frobnicate_v3 %0 : float32[2] at \"net.py\":7:1",
+                ["primitive.frobnicate_v3", "unknown operation", "net.py:7"]
+            ),
             ("%1 = relu_v1 %0, %0 : float32[2] at \"net.py\":8:1", ["relu_v1", "takes 1 operands, has 2", "net.py:8"]),
             ("%1 = primitive.not_v1 %0 : bool[2]", ["'x' is float32", "bool"]),
             ("%1 = relu_v1 %0 : int32[2]", ["declares int32 where float32 results"]),

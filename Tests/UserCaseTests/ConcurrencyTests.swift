@@ -4,7 +4,9 @@ import Testing
 
 /// One function, many tasks; and tasks that change their mind.
 @Suite struct ConcurrencyTests {
-    static func model(_ name: String) -> URL { Models.folder.appendingPathComponent(name).appendingPathComponent("model.aimodel") }
+    static func model(_ name: String) -> URL {
+        Models.folder.appendingPathComponent(name).appendingPathComponent("model.aimodel")
+    }
 
     /// Runs at the same time answer what runs one after another answer, to the bit.
     @Test(arguments: ["models/ppocr_cls", "models/vit_small_64"])
@@ -76,7 +78,9 @@ import Testing
         let main = try await AIModel(contentsOf: copy).loadFunction(named: "main")
         try FileManager.default.removeItem(at: copy.deletingLastPathComponent())
         let function = try #require(main)
-        var outputs = try await function.run(inputs: ["x": NDArray(scalars: [Float](repeating: -2.5, count: 9), shape: [9])])
+        var outputs = try await function.run(inputs: [
+            "x": NDArray(scalars: [Float](repeating: -2.5, count: 9), shape: [9])
+        ])
         let floor = try outputs.array("floor").elements(Float.self)
         #expect(floor == [Float](repeating: -3, count: 9))
     }

@@ -28,13 +28,19 @@ let convolutionClaim = KernelClaim(
         let shape = try PlaneConvolution(context, x.shape, weights.shape, y.shape)
         let rowsPerTile = shape.rowsPerTile
         let tiles = (shape.outputHeight + rowsPerTile - 1) / rowsPerTile
-        WorkerPool.shared.parallel(shape.batch * shape.groups * tiles) { index in
+        let tasks = shape.batch * shape.groups * tiles
+        let compute = { @Sendable (index: Int) in
             let tile = index % tiles
             let group = index / tiles % shape.groups
             let rows = tile * rowsPerTile..<min((tile + 1) * rowsPerTile, shape.outputHeight)
             shape.compute(
                 x.pointer(as: Float.self), weights.pointer(as: Float.self), y.pointer(as: Float.self),
                 image: index / tiles / shape.groups, group: group, rows: rows)
+        }
+        if shape.multiplications < multiplicationsWorthSharing {
+            for index in 0..<tasks { compute(index) }
+        } else {
+            WorkerPool.shared.parallel(tasks, compute)
         }
     })
 
@@ -62,6 +68,7 @@ private struct PlaneConvolution: Sendable {
     }
 
     private var depth: Int { channelsPerGroup * kernelHeight * kernelWidth }
+    var multiplications: Double { Double(batch * groups * outputsPerGroup) * Double(depth) * Double(plane) }
     private var plane: Int { outputHeight * outputWidth }
     /// A 1x1 window at every pixel: the image is its own matrix of columns.
     private var isPointwise: Bool { kernelHeight == 1 && kernelWidth == 1 && strideY == 1 && strideX == 1 }
