@@ -25,7 +25,7 @@ let package = Package(
     targets: [
         // The rooms, from the bottom up. Docs/Architecture.md says what belongs in each.
         .target(name: "CoreAIGraph", swiftSettings: strict),
-        .target(name: "CoreAIOps", dependencies: ["CoreAIGraph"], swiftSettings: strict),
+        .target(name: "CoreAIOps", dependencies: ["CoreAIGraph", "CKernels"], swiftSettings: strict),
         .target(name: "CoreAIAsset", dependencies: ["CoreAIGraph", "CSHA256"], swiftSettings: strict),
         .target(name: "CoreAIBackend", dependencies: ["CoreAIGraph", "CoreAIOps"], swiftSettings: strict),
         .target(

@@ -9,7 +9,9 @@ package struct OpenBLASBackend: Backend {
     package let targets = [HostDevice.hostTarget]
 
     /// Everything this backend has a kernel for; an op goes to the first claim that names it.
-    static let claims = [matrixProductClaim, convolutionClaim, pointwiseClaim]
+    static let claims = [
+        matrixProductClaim, convolutionClaim, depthwiseClaim, transposedConvolutionClaim, pointwiseClaim,
+    ]
 
     package init() {}
 

@@ -38,11 +38,10 @@ extension Proposal {
                 proposal.rejections[OpID(index)] = "operands are not tensors"
                 continue
             }
-            guard let claim = claims.first(where: { $0.names.contains(op.name) }) else {
+            let answers = claims.filter { $0.names.contains(op.name) }.map { $0.accepts(op, operands, results) }
+            if answers.isEmpty {
                 proposal.rejections[OpID(index)] = Rejection("no \(op.plainName) kernel")
-                continue
-            }
-            if let rejection = claim.accepts(op, operands, results) {
+            } else if let rejection = answers.first, !answers.contains(nil) {
                 proposal.rejections[OpID(index)] = rejection
             } else {
                 let cost = Cost(nanoseconds: Cost.estimate(of: op, operands, results))

@@ -30,6 +30,7 @@ let convolutionClaim = KernelClaim(
     guard y.count > 0 else { return }
     let shape = try PlaneConvolution(context, x.shape, weights.shape, y.shape)
     let rowsPerTile = shape.rowsPerTile
+    try checkScratch(shape.tileBytes * Double(WorkerPool.shared.width))
     let tiles = (shape.outputHeight + rowsPerTile - 1) / rowsPerTile
     let tasks = shape.batch * shape.groups * tiles
     let compute = { @Sendable (index: Int) in
@@ -71,6 +72,7 @@ private struct PlaneConvolution: Sendable {
     }
 
     private var depth: Int { channelsPerGroup * kernelHeight * kernelWidth }
+    var tileBytes: Double { Double(depth) * Double(outputWidth) * Double(rowsPerTile) * 4 }
     var multiplications: Double { Double(batch * groups * outputsPerGroup) * Double(depth) * Double(plane) }
     private var plane: Int { outputHeight * outputWidth }
     /// A 1x1 window at every pixel: the image is its own matrix of columns.

@@ -61,3 +61,15 @@ private final class WideTensor: @unchecked Sendable {
         }
     }
 }
+
+/// Sizes come from a file: what a kernel wants beside its operands may be more than there is.
+func checkScratch(_ byteCount: Double) throws(KernelError) {
+    guard let count = Int(exactly: byteCount.rounded(.up)) else {
+        throw KernelError("needs \(byteCount) bytes of scratch memory")
+    }
+    do {
+        try HostBuffer.checkRoom(for: count)
+    } catch {
+        throw KernelError(error.message)
+    }
+}

@@ -1,3 +1,4 @@
+import CKernels
 package import CoreAIGraph
 
 /// A type that kernels add and multiply in: `Float` for itself and for narrower floats, `Double`, `Int64` for integers up to
@@ -155,8 +156,7 @@ extension Float: FloatLane {
         let count = tensor.byteCount / part.byteStride
         return withScratch(count) { scratch in
             if part == .float16 {
-                let source = tensor.base.assumingMemoryBound(to: Float16.self)
-                for index in 0..<count { scratch[index] = Float(source[index]) }
+                coreai_widen_half(tensor.base.assumingMemoryBound(to: UInt16.self), scratch, count)
             } else {
                 let source = tensor.base.assumingMemoryBound(to: UInt16.self)
                 for index in 0..<count { scratch[index] = Float(bitPattern: UInt32(source[index]) << 16) }
@@ -176,20 +176,13 @@ extension Float: FloatLane {
         withScratch(count) { scratch in
             body(scratch)
             if part == .float16 {
-                let target = tensor.base.assumingMemoryBound(to: Float16.self)
-                for index in 0..<count { target[index] = Float16(scratch[index]) }
+                let target = tensor.base.assumingMemoryBound(to: UInt16.self)
+                coreai_narrow_half(scratch, target, count)
             } else {
                 let target = tensor.base.assumingMemoryBound(to: UInt16.self)
-                for index in 0..<count { target[index] = scratch[index].bfloat16Bits }
+                for index in 0..<count { target[index] = bfloat16Bits(scratch[index]) }
             }
         }
-    }
-
-    /// The bits of the nearest bfloat16, even on ties.
-    private var bfloat16Bits: UInt16 {
-        if isNaN { return 0x7fc0 }
-        if isInfinite { return UInt16(bitPattern >> 16) }
-        return UInt16((bitPattern + 0x7fff + ((bitPattern >> 16) & 1)) >> 16)
     }
 }
 

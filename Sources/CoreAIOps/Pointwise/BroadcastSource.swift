@@ -1,3 +1,4 @@
+import CKernels
 import CoreAIGraph
 
 /// An operand seen with the shape of the result: reads any run of result elements.
@@ -97,6 +98,8 @@ struct BroadcastSource {
             let to = target.assumingMemoryBound(to: Float.self)
             switch tensor.scalar {
             case .float32: convert(Float.self, to) { $0 }
+            case .float16 where stride == 1:
+                coreai_widen_half(tensor.base.assumingMemoryBound(to: UInt16.self) + offset, to + place, count)
             case .float16: convert(Float16.self, to) { Float($0) }
             case .bfloat16: convert(UInt16.self, to) { Float(bitPattern: UInt32($0) << 16) }
             default:

@@ -1,3 +1,4 @@
+import CKernels
 package import CoreAIGraph
 
 /// A scalar expression compiled for given operand and result types, run over blocks of elements.
@@ -255,8 +256,8 @@ extension PointwiseProgram {
             result.pointer(as: Float.self).advanced(by: start)
                 .update(from: source.assumingMemoryBound(to: Float.self), count: count)
         case (.float, .float16):
-            let (from, to) = (source.assumingMemoryBound(to: Float.self), result.pointer(as: Float16.self) + start)
-            for i in 0..<count { to[i] = Float16(from[i]) }
+            let to = result.pointer(as: UInt16.self) + start
+            coreai_narrow_half(source.assumingMemoryBound(to: Float.self), to, count)
         case (.float, .bfloat16):
             let (from, to) = (source.assumingMemoryBound(to: Float.self), result.pointer(as: UInt16.self) + start)
             for i in 0..<count { to[i] = bfloat16Bits(from[i]) }
