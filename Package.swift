@@ -46,8 +46,11 @@ let package = Package(
             name: "ReferenceBackend", dependencies: ["CoreAIBackend", "CoreAIOps"], path: "Backends/Reference",
             swiftSettings: strict),
         .target(
-            name: "OpenBLASBackend", dependencies: ["CoreAIBackend", "CoreAIOps", "COpenBLAS"],
+            name: "OpenBLASBackend", dependencies: ["CoreAIBackend", "CoreAIOps", "COpenBLAS", "CKernels"],
             path: "Backends/OpenBLAS", swiftSettings: strict),
+
+        // C.
+        .target(name: "CKernels"),
 
         // System libraries.
         .systemLibrary(
@@ -80,6 +83,7 @@ let package = Package(
             path: "Tests/Support", swiftSettings: strict),
         .testTarget(name: "CoreAIGraphTests", dependencies: ["CoreAIGraph"]),
         .testTarget(name: "NumpyFilesTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),
+        .testTarget(name: "CKernelsTests", dependencies: ["CKernels"]),
         .testTarget(name: "CoreAIOpsTests", dependencies: ["CoreAIOps"]),
         .testTarget(name: "CoreAIAssetTests", dependencies: ["CoreAIAsset", "CoreAITestSupport"]),
         .testTarget(

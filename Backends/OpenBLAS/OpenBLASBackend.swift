@@ -31,8 +31,9 @@ package struct OpenBLASBackend: Backend {
         // Work is split by our own pool; OpenBLAS's threads would compete with it.
         openblas_set_num_threads(1)
         return [
-            HostDevice(target: HostDevice.hostTarget) { op, operands, results in
-                Self.claims.first { $0.names.contains(op.name) && $0.accepts(op, operands, results) == nil }?.kernel
+            HostDevice(target: HostDevice.hostTarget) { op, operands, results, constants in
+                Self.claims.first { $0.names.contains(op.name) && $0.accepts(op, operands, results) == nil }?
+                    .makeKernel(constants)
             }
         ]
     }

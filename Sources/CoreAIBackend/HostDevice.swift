@@ -2,9 +2,12 @@ package import CoreAIGraph
 package import CoreAIOps
 import Foundation
 
-/// Chooses how a host backend computes one op; nil for the table's own reference kernel.
+/// Chooses how a host backend computes one op; nil for the table's own reference kernel. Operands that are constants are
+/// at hand during the call, so that a kernel may prepare them once.
 package typealias HostKernelLookup =
-    @Sendable (Op, _ operands: [TensorType], _ results: [TensorType]) -> ReferenceKernel?
+    @Sendable (
+        Op, _ operands: [TensorType], _ results: [TensorType], _ constants: [HostTensor?]
+    ) -> ReferenceKernel?
 
 /// This machine's processor as a device: memory is the host's, and work is done inside `enqueue`.
 ///

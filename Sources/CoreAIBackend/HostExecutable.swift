@@ -41,7 +41,9 @@ package final class HostExecutable: Executable {
 
     package init(
         _ graph: Graph, weights: any WeightSource,
-        kernels: (Op, _ operands: [TensorType], _ results: [TensorType]) -> ReferenceKernel?
+        kernels: (
+            Op, _ operands: [TensorType], _ results: [TensorType], _ constants: [HostTensor?]
+        ) -> ReferenceKernel?
     ) throws(BackendError) {
         self.graph = graph
         var slots = graph.inputs.map { Slot(graph.tensorType($0.value), .read) }
@@ -95,7 +97,15 @@ package final class HostExecutable: Executable {
                 places[result.index] = .temporary(temporaries.count)
                 temporaries.append(result)
             }
-            let kernel = kernels(op, op.operands.map(graph.tensorType), op.results.map(graph.tensorType))
+            let operandConstants = op.operands.map { operand -> HostTensor? in
+                guard case .constant(let index) = places[operand.index],
+                    let shape = graph.tensorType(operand).staticShape, let base = constants[index].unsafeBaseAddress
+                else { return nil }
+                return HostTensor(graph.tensorType(operand).scalar, shape, UnsafeMutableRawPointer(mutating: base))
+            }
+            let kernel = withExtendedLifetime(constants) {
+                kernels(op, op.operands.map(graph.tensorType), op.results.map(graph.tensorType), operandConstants)
+            }
             steps.append(
                 Step(op: op, signature: definition.signature, kernel: kernel ?? definition.reference))
         }

@@ -32,7 +32,7 @@ import Testing
         "Sources/Shims/IOSurface": ["CoreAIRuntime"],
         "Sources/Shims/CoreGraphics": ["CoreAIRuntime", "CoreVideo", "IOSurface", "Metal"],
         "Backends/Reference": ["CoreAIGraph", "CoreAIOps", "CoreAIBackend"],
-        "Backends/OpenBLAS": ["CoreAIGraph", "CoreAIOps", "CoreAIBackend", "COpenBLAS"],
+        "Backends/OpenBLAS": ["CoreAIGraph", "CoreAIOps", "CoreAIBackend", "COpenBLAS", "CKernels"],
         "Examples/ReadingText": ["CoreAI"],
     ]
 

@@ -4,12 +4,13 @@ import CoreAIOps
 import COpenBLAS
 import Foundation
 
-/// `conv2d` on f32: the windows of a few output rows are laid out as columns and multiplied by the weights.
+/// `conv2d` on floats of 16 and 32 bits (16-bit ones are widened): the windows of a few output rows are laid out as columns and multiplied by the weights.
 let convolutionClaim = KernelClaim(
     ["primitive.conv2d_v1"],
     accepts: { op, operands, _ in
-        guard operands.count >= 2, operands[0].scalar == .float32 else {
-            return "operands are \(operands.first?.scalar.name ?? "none"), the kernel takes float32"
+        guard operands.count >= 2, operands[0].scalar == .float32 || isNarrow(operands[0].scalar) else {
+            return
+                "operands are \(operands.first?.scalar.name ?? "none"), the kernel takes float16, bfloat16 and float32"
         }
         for name in ["stride", "dilation", "groups"] where op[attribute: name] == nil {
             return "\(name) is known only at run time"
@@ -22,27 +23,29 @@ let convolutionClaim = KernelClaim(
         }
         return nil
     },
-    kernel: { (context) throws(KernelError) in
-        let (x, weights, y) = (context.operands[0], context.operands[1], context.results[0])
-        guard y.count > 0 else { return }
-        let shape = try PlaneConvolution(context, x.shape, weights.shape, y.shape)
-        let rowsPerTile = shape.rowsPerTile
-        let tiles = (shape.outputHeight + rowsPerTile - 1) / rowsPerTile
-        let tasks = shape.batch * shape.groups * tiles
-        let compute = { @Sendable (index: Int) in
-            let tile = index % tiles
-            let group = index / tiles % shape.groups
-            let rows = tile * rowsPerTile..<min((tile + 1) * rowsPerTile, shape.outputHeight)
-            shape.compute(
-                x.pointer(as: Float.self), weights.pointer(as: Float.self), y.pointer(as: Float.self),
-                image: index / tiles / shape.groups, group: group, rows: rows)
-        }
-        if shape.multiplications < multiplicationsWorthSharing {
-            for index in 0..<tasks { compute(index) }
-        } else {
-            WorkerPool.shared.parallel(tasks, compute)
-        }
-    })
+    makeKernel: { widening($0, convolve) })
+
+@Sendable private func convolve(_ context: inout KernelContext) throws(KernelError) {
+    let (x, weights, y) = (context.operands[0], context.operands[1], context.results[0])
+    guard y.count > 0 else { return }
+    let shape = try PlaneConvolution(context, x.shape, weights.shape, y.shape)
+    let rowsPerTile = shape.rowsPerTile
+    let tiles = (shape.outputHeight + rowsPerTile - 1) / rowsPerTile
+    let tasks = shape.batch * shape.groups * tiles
+    let compute = { @Sendable (index: Int) in
+        let tile = index % tiles
+        let group = index / tiles % shape.groups
+        let rows = tile * rowsPerTile..<min((tile + 1) * rowsPerTile, shape.outputHeight)
+        shape.compute(
+            x.pointer(as: Float.self), weights.pointer(as: Float.self), y.pointer(as: Float.self),
+            image: index / tiles / shape.groups, group: group, rows: rows)
+    }
+    if shape.multiplications < multiplicationsWorthSharing {
+        for index in 0..<tasks { compute(index) }
+    } else {
+        WorkerPool.shared.parallel(tasks, compute)
+    }
+}
 
 /// The sizes of a two-dimensional convolution without padding.
 private struct PlaneConvolution: Sendable {

@@ -3,43 +3,46 @@ import CoreAIGraph
 import CoreAIOps
 import COpenBLAS
 
-/// `batch_matmul` and `broadcasting_batch_matmul` on f32 and f64.
+/// `batch_matmul` and `broadcasting_batch_matmul` on floats of 16, 32 and 64 bits; 16-bit ones are widened.
 let matrixProductClaim = KernelClaim(
     ["primitive.batch_matmul_v1", "broadcasting_batch_matmul_v1"],
     accepts: { _, operands, _ in
-        guard let scalar = operands.first?.scalar, scalar == .float32 || scalar == .float64 else {
-            return "operands are \(operands.first?.scalar.name ?? "none"), the kernel takes float32 and float64"
+        guard let scalar = operands.first?.scalar, scalar == .float32 || scalar == .float64 || isNarrow(scalar) else {
+            return
+                "operands are \(operands.first?.scalar.name ?? "none"), the kernel takes float16, bfloat16, float32 and float64"
         }
         return nil
     },
-    kernel: { (context) throws(KernelError) in
-        let (a, b, c) = (context.operands[0], context.operands[1], context.results[0])
-        guard a.rank >= 2, b.rank >= 2 else { throw KernelError("operands of a matrix product need rank 2 or more") }
-        let (m, k, n) = (a.shape[a.rank - 2], a.shape[a.rank - 1], b.shape[b.rank - 1])
-        guard c.count > 0 else { return }
-        guard k > 0 else {
-            c.base.initializeMemory(as: UInt8.self, repeating: 0, count: c.byteCount)
-            return
+    makeKernel: { widening($0, multiplyBatch) })
+
+@Sendable private func multiplyBatch(_ context: inout KernelContext) throws(KernelError) {
+    let (a, b, c) = (context.operands[0], context.operands[1], context.results[0])
+    guard a.rank >= 2, b.rank >= 2 else { throw KernelError("operands of a matrix product need rank 2 or more") }
+    let (m, k, n) = (a.shape[a.rank - 2], a.shape[a.rank - 1], b.shape[b.rank - 1])
+    guard c.count > 0 else { return }
+    guard k > 0 else {
+        c.base.initializeMemory(as: UInt8.self, repeating: 0, count: c.byteCount)
+        return
+    }
+    let batch = c.shape.dropLast(2)
+    let count = batch.reduce(1, *)
+    let aOffsets = batchOffsets(a.shape.dropLast(2), to: batch, block: m * k)
+    let bOffsets = batchOffsets(b.shape.dropLast(2), to: batch, block: k * n)
+    // One right operand for the whole batch: the batch is more rows of the left.
+    if bOffsets.allSatisfy({ $0 == 0 }), aOffsets.enumerated().allSatisfy({ $1 == $0 * m * k }) {
+        product(a, 0, b, 0, c, 0, m: m * count, n: n, k: k)
+    } else if count >= WorkerPool.shared.width, Double(count * m * n) * Double(k) > multiplicationsWorthSharing {
+        WorkerPool.shared.parallel(count) { index in
+            multiply(
+                a, aOffsets[index], b, bOffsets[index], c, index * m * n, rows: 0..<m, columns: 0..<n, m: m, n: n,
+                k: k)
         }
-        let batch = c.shape.dropLast(2)
-        let count = batch.reduce(1, *)
-        let aOffsets = batchOffsets(a.shape.dropLast(2), to: batch, block: m * k)
-        let bOffsets = batchOffsets(b.shape.dropLast(2), to: batch, block: k * n)
-        // One right operand for the whole batch: the batch is more rows of the left.
-        if bOffsets.allSatisfy({ $0 == 0 }), aOffsets.enumerated().allSatisfy({ $1 == $0 * m * k }) {
-            product(a, 0, b, 0, c, 0, m: m * count, n: n, k: k)
-        } else if count >= WorkerPool.shared.width, Double(count * m * n) * Double(k) > multiplicationsWorthSharing {
-            WorkerPool.shared.parallel(count) { index in
-                multiply(
-                    a, aOffsets[index], b, bOffsets[index], c, index * m * n, rows: 0..<m, columns: 0..<n, m: m, n: n,
-                    k: k)
-            }
-        } else {
-            for index in 0..<count {
-                product(a, aOffsets[index], b, bOffsets[index], c, index * m * n, m: m, n: n, k: k)
-            }
+    } else {
+        for index in 0..<count {
+            product(a, aOffsets[index], b, bOffsets[index], c, index * m * n, m: m, n: n, k: k)
         }
-    })
+    }
+}
 
 /// Below this a hand-over to other threads costs more than it saves.
 let multiplicationsWorthSharing = 1e6

@@ -292,7 +292,7 @@ extension PointwiseProgram {
 }
 
 /// Rounds to nearest even.
-@inline(__always) func bfloat16Bits(_ value: Float) -> UInt16 {
+@inline(__always) package func bfloat16Bits(_ value: Float) -> UInt16 {
     let bits = value.bitPattern
     if value.isNaN { return UInt16(truncatingIfNeeded: bits >> 16) | 0x40 }
     return UInt16(truncatingIfNeeded: (bits &+ 0x7fff &+ ((bits >> 16) & 1)) >> 16)
