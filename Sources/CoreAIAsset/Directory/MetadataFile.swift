@@ -124,3 +124,12 @@ enum AssetDate {
             + padded(parts.tm_hour, 2) + padded(parts.tm_min, 2) + padded(parts.tm_sec, 2) + "Z"
     }
 }
+
+extension AIModelAsset {
+    /// The tool that wrote the asset, as `metadata.json` says.
+    package var producer: String? {
+        guard case .string(let name)? = (try? MetadataFile(at: url.appendingPathComponent("metadata.json")))?.root["producer"]
+        else { return nil }
+        return name
+    }
+}

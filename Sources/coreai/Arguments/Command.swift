@@ -121,6 +121,5 @@ struct EnvironmentVariable: Sendable {
         EnvironmentVariable(name: "COREAI_IGNORE_HASH", help: "1 loads a program that does not match its main.hash"),
         EnvironmentVariable(
             name: "COREAI_NUM_THREADS", help: "processor threads (default: the processors this process may use)"),
-        EnvironmentVariable(name: "COREAI_LOG", help: "debug, info or notice shows more than warnings"),
     ]
 }

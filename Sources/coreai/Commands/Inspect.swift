@@ -5,7 +5,8 @@ import Foundation
 
 func inspectCommand(_ arguments: Arguments) async throws {
     let url = URL(fileURLWithPath: arguments.model)
-    let metadata = try AIModelAsset(contentsOf: url).metadata
+    let asset = try AIModelAsset(contentsOf: url)
+    let metadata = asset.metadata
     let program = try await showingProgress("reading \(arguments.model)") { try LoadedAsset(contentsOf: url).program() }
     let summary = program.map { AIModelAsset.Summary($0, includingStatistics: true) }
     let graphs = arguments.flag(.graph) ? program?.graphs ?? [] : []
@@ -15,7 +16,7 @@ func inspectCommand(_ arguments: Arguments) async throws {
     }
     var about = TextTable()
     about.add("model", arguments.model)
-    if let program { about.add("made by", "\(program.producer), program version \(program.version)") }
+    if let program { about.add("made by", "\(asset.producer ?? program.producer), program version \(program.version)") }
     for (name, value) in entries(of: metadata) { about.add(name, value) }
     var text = about.text()
     if let summary {

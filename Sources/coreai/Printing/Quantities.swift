@@ -8,7 +8,8 @@ extension Double {
         let units: [(limit: Double, factor: Double, name: String)] = [
             (1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1, 1e3, "ms"), (.infinity, 1, "s"),
         ]
-        let unit = units.first { self < $0.limit } ?? (0, 1, "s")
+        // What rounds up to a thousand belongs to the next unit.
+        let unit = units.first { self < $0.limit * 0.9995 } ?? (0, 1, "s")
         return "\((self * unit.factor).threeDigits) \(unit.name)"
     }
 
