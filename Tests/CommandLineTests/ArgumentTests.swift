@@ -12,7 +12,7 @@ import Testing
             #expect(help.status == 0 && help.errors.isEmpty)
             #expect(try Tool.run(command, "--help").output == help.output)
             for part in [
-                "Usage", "Options", "Examples", "Environment", "COREAI_IGNORE_HASH", "COREAI_NUM_THREADS", "COREAI_NUM_THREADS",
+                "Usage", "Options", "Examples", "Environment", "COREAI_IGNORE_HASH", "COREAI_NUM_THREADS",
             ] {
                 #expect(help.output.contains(part), "help \(command)")
             }
