@@ -38,7 +38,7 @@ final class VariantExecutor: FunctionExecutor {
     }
 
     /// The plans made so far, the general one included.
-    var planCount: Int { 1 + variants.withLock(\.count) }
+    package var planCount: Int { 1 + variants.withLock(\.count) }
 
     func run(
         inputs: [HostTensor], states: [HostTensor], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,

@@ -6,6 +6,8 @@ package import CoreAIOps
 /// interleaved or sub-byte arrays is `InferenceFunction`'s business, and so is checking names, types and static sizes.
 package protocol FunctionExecutor: AnyObject, Sendable {
     var descriptor: InferenceFunctionDescriptor { get }
+    /// How many plans its runs have needed so far: one, unless sizes of 1 changed what broadcasts mean.
+    var planCount: Int { get }
 
     /// - Parameters:
     ///   - inputs: in the descriptor's order.
@@ -18,4 +20,8 @@ package protocol FunctionExecutor: AnyObject, Sendable {
         output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
         isCancelled: () -> Bool
     ) throws
+}
+
+extension FunctionExecutor {
+    package var planCount: Int { 1 }
 }

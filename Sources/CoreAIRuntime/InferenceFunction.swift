@@ -5,6 +5,9 @@ public struct InferenceFunction: Sendable {
     public let descriptor: InferenceFunctionDescriptor
     let executor: any FunctionExecutor
 
+    /// How many plans the function's runs have needed so far.
+    package var planCount: Int { executor.planCount }
+
     package init(executor: any FunctionExecutor) {
         self.executor = executor
         descriptor = executor.descriptor

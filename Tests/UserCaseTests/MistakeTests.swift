@@ -93,4 +93,43 @@ import Testing
             #expect(foundInt32 == [2, 3, 4, 5, 6])
         }
     }
+
+    /// UC-13, the state: wrong ones are named before anything is touched, and right ones are updated in place.
+    @Test func wrongStateUsefulWords() async throws {
+        let asset = Models.folder.appendingPathComponent("ops/state_accumulate/model.aimodel")
+        let model = try await AIModel(contentsOf: asset)
+        let main = try #require(try model.loadFunction(named: "main"))
+        let x = NDArray(scalars: [1, 2, 3, 4] as [Float], shape: [4])
+        var right = NDArray(scalars: [10, 20, 30, 40] as [Float], shape: [4])
+        var wrong = NDArray(shape: [4], scalarType: .float16)
+
+        func kind(_ run: () async throws -> Void) async -> (kind: RunError.Kind, argument: String, message: String)? {
+            do {
+                try await run()
+                return nil
+            } catch let error as RunError {
+                return (error.kind, error.argument, error.message)
+            } catch {
+                return nil
+            }
+        }
+        let mistyped = await kind {
+            var states = InferenceFunction.MutableViews()
+            states.insert(&wrong, for: "acc")
+            _ = try await main.run(inputs: ["x": x], states: states)
+        }
+        #expect(mistyped?.kind == .scalarType && mistyped?.argument == "acc")
+        #expect(mistyped?.message.contains("float16") == true && mistyped?.message.contains("main") == true)
+        let missing = await kind { _ = try await main.run(inputs: ["x": x]) }
+        #expect(missing?.kind == .missing && missing?.argument == "acc")
+
+        for turn in 1...2 {
+            var states = InferenceFunction.MutableViews()
+            states.insert(&right, for: "acc")
+            _ = try await main.run(inputs: ["x": x], states: states)
+            let held = right.elements(Float.self)
+            let step = Float(turn)
+            #expect(held == [10 + step, 20 + 2 * step, 30 + 3 * step, 40 + 4 * step], "after turn \(turn)")
+        }
+    }
 }

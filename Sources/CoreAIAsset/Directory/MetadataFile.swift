@@ -128,7 +128,9 @@ enum AssetDate {
 extension AIModelAsset {
     /// The tool that wrote the asset, as `metadata.json` says.
     package var producer: String? {
-        guard case .string(let name)? = (try? MetadataFile(at: url.appendingPathComponent("metadata.json")))?.root["producer"]
+        guard
+            case .string(let name)? = (try? MetadataFile(at: url.appendingPathComponent("metadata.json")))?.root[
+                "producer"]
         else { return nil }
         return name
     }
