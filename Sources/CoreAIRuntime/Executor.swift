@@ -59,7 +59,6 @@ package final class Executor: FunctionExecutor {
         }
         let frame = try frame(for: symbols)
         let context = try takeContext()
-        defer { contexts.withLock { $0.append(context) } }
         var run = ExecutorRun(executor: self, frame: frame, context: context, symbols: symbols)
         try run.bind(zip(arguments, inputs + states))
         for step in plan.steps {
@@ -69,6 +68,8 @@ package final class Executor: FunctionExecutor {
         try run.handOn(output)
         try run.wait()
         try run.updateStates(states)
+        // Only now: after a failure the context is dropped, since a stream that failed fails all later work.
+        contexts.withLock { $0.append(context) }
     }
 
     private func takeContext() throws -> ExecutionContext {

@@ -231,9 +231,10 @@ struct ExecutorRun {
     }
 
     private func copy(_ source: Binding, to target: Binding, _ byteCount: Int) throws {
-        guard byteCount > 0, let from = source.buffer.hostBytes?.baseAddress,
-            let to = target.buffer.hostBytes?.baseAddress
-        else { return }
+        guard byteCount > 0 else { return }
+        guard let from = source.buffer.hostBytes?.baseAddress, let to = target.buffer.hostBytes?.baseAddress else {
+            throw BackendError(.unsupported, "the host cannot see a buffer it is to copy")
+        }
         to.copyMemory(from: from + source.byteOffset, byteCount: byteCount)
     }
 

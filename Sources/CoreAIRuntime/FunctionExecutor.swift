@@ -12,7 +12,8 @@ package protocol FunctionExecutor: AnyObject, Sendable {
     /// - Parameters:
     ///   - inputs: in the descriptor's order.
     ///   - states: in the descriptor's order; updated in place.
-    ///   - output: called once for each output, in order, when its shape is known; returns where to write it.
+    ///   - output: called for each output when its shape is known, in any order; returns where to write it. A run that
+    ///     has to be planned anew may ask again.
     ///   - isCancelled: looked at between steps.
     /// - Throws: `CancellationError`, `RunError` (sizes that must agree and do not), `BackendError`.
     func run(
