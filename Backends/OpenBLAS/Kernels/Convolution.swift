@@ -30,6 +30,7 @@ let convolutionClaim = KernelClaim(
     guard y.count > 0 else { return }
     let shape = try PlaneConvolution(context, x.shape, weights.shape, y.shape)
     let rowsPerTile = shape.rowsPerTile
+    try checkBLASSizes(shape.outputsPerGroup, shape.plane, shape.depth, shape.height * shape.width)
     try checkScratch(shape.tileBytes * Double(WorkerPool.shared.width))
     let tiles = (shape.outputHeight + rowsPerTile - 1) / rowsPerTile
     let tasks = shape.batch * shape.groups * tiles
@@ -60,6 +61,10 @@ private struct PlaneConvolution: Sendable {
         let strides = try context.integers("stride")
         let dilations = try context.integers("dilation")
         groups = try context.integer("groups")
+        guard strides.count == 2, dilations.count == 2, groups > 0 else {
+            throw KernelError(
+                "expected two strides, two dilations and a group, found \(strides), \(dilations), \(groups)")
+        }
         // A column (a signal stored as an image of width 1) is the same as a row, and rows are what memory holds together.
         let (row, column) = x[3] == 1 && weights[3] == 1 ? (1, 0) : (0, 1)
         (batch, height, width) = (x[0], x[2 + row], x[2 + column])
@@ -71,10 +76,10 @@ private struct PlaneConvolution: Sendable {
         (dilationY, dilationX) = (dilations[row], dilations[column])
     }
 
-    private var depth: Int { channelsPerGroup * kernelHeight * kernelWidth }
+    var depth: Int { channelsPerGroup * kernelHeight * kernelWidth }
     var tileBytes: Double { Double(depth) * Double(outputWidth) * Double(rowsPerTile) * 4 }
     var multiplications: Double { Double(batch * groups * outputsPerGroup) * Double(depth) * Double(plane) }
-    private var plane: Int { outputHeight * outputWidth }
+    var plane: Int { outputHeight * outputWidth }
     /// A 1x1 window at every pixel: the image is its own matrix of columns.
     private var isPointwise: Bool { kernelHeight == 1 && kernelWidth == 1 && strideY == 1 && strideX == 1 }
 

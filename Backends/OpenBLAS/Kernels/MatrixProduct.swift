@@ -26,6 +26,7 @@ let matrixProductClaim = KernelClaim(
     }
     let batch = c.shape.dropLast(2)
     let count = batch.reduce(1, *)
+    try checkBLASSizes(m.multipliedReportingOverflow(by: count).partialValue, n, k)
     let aOffsets = batchOffsets(a.shape.dropLast(2), to: batch, block: m * k)
     let bOffsets = batchOffsets(b.shape.dropLast(2), to: batch, block: k * n)
     // One right operand for the whole batch: the batch is more rows of the left.

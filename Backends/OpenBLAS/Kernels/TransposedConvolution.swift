@@ -35,6 +35,7 @@ let transposedConvolutionClaim = KernelClaim(
     let (outputs, kernelHeight, kernelWidth) = (weights.shape[1], weights.shape[2], weights.shape[3])
     let (outputHeight, outputWidth) = (y.shape[2], y.shape[3])
     let (taps, pixels) = (kernelHeight * kernelWidth, height * width)
+    try checkBLASSizes(outputs * taps, pixels, channels)
     let result = UnsafeSendable(y.pointer(as: Float.self))
     result.pointer.update(repeating: 0, count: y.count)
     guard channels > 0, taps > 0, pixels > 0 else { return }

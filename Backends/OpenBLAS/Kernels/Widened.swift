@@ -62,6 +62,13 @@ private final class WideTensor: @unchecked Sendable {
     }
 }
 
+/// OpenBLAS counts in 32 bits.
+func checkBLASSizes(_ sizes: Int...) throws(KernelError) {
+    for size in sizes where Int32(exactly: size) == nil {
+        throw KernelError("a matrix of \(size) rows or columns, OpenBLAS takes up to \(Int32.max)")
+    }
+}
+
 /// Sizes come from a file: what a kernel wants beside its operands may be more than there is.
 func checkScratch(_ byteCount: Double) throws(KernelError) {
     guard let count = Int(exactly: byteCount.rounded(.up)) else {
