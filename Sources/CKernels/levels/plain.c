@@ -1,0 +1,2 @@
+#define LEVEL_PLAIN
+#include "kernels.h"
