@@ -30,16 +30,51 @@ INLINE bool v_any(vi truth) {
 }
 
 /* min and max in which NaN of either operand wins, and the first operand where both are equal (+0 and -0 are). */
-INLINE vf v_minimum(vf x, vf y) { return ((x <= y) | (x != x)) ? x : y; }
-INLINE vf v_maximum(vf x, vf y) { return ((x >= y) | (x != x)) ? x : y; }
+INLINE vf v_minimum(vf x, vf y) { return y != y ? y : vmin(y, x); }
+INLINE vf v_maximum(vf x, vf y) { return y != y ? y : vmax(y, x); }
 
-/* The largest lane; NaN where a lane is. */
-INLINE float v_reduce_maximum(vf v) {
-    float s[LANES];
-    vstore(s, v);
-    UNROLL for (int width = LANES / 2; width > 0; width /= 2)
-        UNROLL for (int i = 0; i < width; i++) s[i] = s[i] >= s[i + width] || s[i] != s[i] ? s[i] : s[i + width];
-    return s[0];
+/* The lanes combined by a function of two numbers or vectors. */
+#if LANES == 16
+#define V_REDUCE(v, combine) V_REDUCE8(combine((v).lo, (v).hi), combine)
+#elif LANES == 8
+#define V_REDUCE(v, combine) V_REDUCE8(v, combine)
+#else
+#define V_REDUCE(v, combine) V_REDUCE4(v, combine)
+#endif
+#define V_REDUCE8(v, combine) ({ __auto_type v8_ = (v); V_REDUCE4(combine(v8_.lo, v8_.hi), combine); })
+#define V_REDUCE4(v, combine) ({ __auto_type v4_ = (v); __auto_type v2_ = combine(v4_.lo, v4_.hi); combine(v2_.x, v2_.y); })
+#define V_PLUS(a, b) ((a) + (b))
+#define V_TIMES(a, b) ((a) * (b))
+#define V_LARGER(a, b) ({ __auto_type a_ = (a); __auto_type b_ = (b); a_ > b_ ? a_ : b_; })
+#define V_SMALLER(a, b) ({ __auto_type a_ = (a); __auto_type b_ = (b); a_ < b_ ? a_ : b_; })
+
+INLINE float v_reduce_add(vf v) { return V_REDUCE(v, V_PLUS); }
+INLINE float v_reduce_multiply(vf v) { return V_REDUCE(v, V_TIMES); }
+/* NaN where a lane is. */
+INLINE float v_reduce_maximum(vf v) { return v_any(v != v) ? NAN : V_REDUCE(v, V_LARGER); }
+INLINE float v_reduce_minimum(vf v) { return v_any(v != v) ? NAN : V_REDUCE(v, V_SMALLER); }
+
+/* The first `n` lanes, and `filler` in the others. */
+INLINE vi v_first_lanes(int n) {
+#if LANES == 16
+    const vi index = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif LANES == 8
+    const vi index = {0, 1, 2, 3, 4, 5, 6, 7};
+#else
+    const vi index = {0, 1, 2, 3};
+#endif
+    return index < (vi)(n);
+}
+/* Whole vectors, and at the end of an array the `n` lanes that are left. */
+INLINE vf vload_rest(const float *p, int n) { return n == LANES ? vload(p) : vload_part(p, n); }
+INLINE void vstore_rest(float *p, vf v, int n) {
+    if (n == LANES)
+        vstore(p, v);
+    else
+        vstore_part(p, v, n);
+}
+INLINE vf v_load_filled(const float *p, int n, float filler) {
+    return v_first_lanes(n) ? vload_part(p, n) : vset(filler);
 }
 
 /* MARK: Whole numbers */
