@@ -89,6 +89,7 @@ typedef struct {
 typedef enum { COREAI_PW_FLOAT, COREAI_PW_HALF, COREAI_PW_BFLOAT, COREAI_PW_BOOL } coreai_pointwise_type;
 
 #define COREAI_PW_MAX_RANK 6
+#define COREAI_PW_MAX_REGISTERS 64 /* operands, constants and steps together; nothing is done for programs of more */
 
 /* A tensor as the program reads it over the result's shape; strides are 0 where it is broadcast. */
 typedef struct {
