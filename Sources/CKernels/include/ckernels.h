@@ -20,6 +20,9 @@ void coreai_widen_half(const uint16_t *_Nonnull source, float *_Nonnull target, 
 /* Rounds to half precision, to nearest even; overflow to infinity. `count` elements each, no overlap. */
 void coreai_narrow_half(const float *_Nonnull source, uint16_t *_Nonnull target, size_t count);
 
+/* Asks for huge pages where the system has them on request. `memory` is aligned to a page. */
+void coreai_advise_huge_pages(void *_Nonnull memory, size_t count);
+
 /* MARK: What follows a product or a convolution while its sums are in registers */
 
 typedef enum {
