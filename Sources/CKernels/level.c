@@ -1,6 +1,7 @@
-/* The tables of the levels, and which of them this processor can run. */
+/* Which level's kernels to use: the best that this processor and its operating system support. */
 #include "ckernels.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,29 +10,51 @@ extern const coreai_kernels coreai_kernels_plain;
 extern const coreai_kernels coreai_kernels_avx2, coreai_kernels_avx512;
 #endif
 
-const coreai_kernels *coreai_kernels_named(const char *name) {
-    if (strcmp(name, coreai_kernels_plain.name) == 0) return &coreai_kernels_plain;
+/* Best first. */
+static const coreai_kernels *const levels[] = {
+#if defined(__x86_64__)
+    &coreai_kernels_avx512,
+    &coreai_kernels_avx2,
+#endif
+    &coreai_kernels_plain,
+};
+enum { level_count = sizeof levels / sizeof *levels };
+
+/* What levels/ and simd.h are compiled for. */
+static bool has(const coreai_kernels *level) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    if (strcmp(name, "avx2") == 0) return has_avx2 ? &coreai_kernels_avx2 : NULL;
-    if (strcmp(name, "avx512") == 0)
-        return has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")
-                   ? &coreai_kernels_avx512
-                   : NULL;
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    if (level == &coreai_kernels_avx2) return avx2;
+    if (level == &coreai_kernels_avx512)
+        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 #endif
+    return level == &coreai_kernels_plain;
+}
+
+const coreai_kernels *coreai_kernels_named(const char *name) {
+    for (int i = 0; i < level_count; i++)
+        if (strcmp(levels[i]->name, name) == 0) return has(levels[i]) ? levels[i] : NULL;
     return NULL;
 }
 
-const coreai_kernels *coreai_kernels_best(void) {
-    static const char *const names[] = {"avx512", "avx2"};
-    const char *highest = getenv("COREAI_CPU_LEVEL");
-    bool reached = highest == NULL;
-    for (int i = 0; i < 2; i++) {
-        reached = reached || strcmp(highest, names[i]) == 0;
-        const coreai_kernels *kernels = reached ? coreai_kernels_named(names[i]) : NULL;
-        if (kernels) return kernels;
-    }
+static const coreai_kernels *choose(void) {
+    const char *limit = getenv("COREAI_CPU_LEVEL");
+    int first = 0;
+    for (int i = 0; limit && i < level_count; i++)
+        if (strcmp(levels[i]->name, limit) == 0) first = i;
+    for (int i = first; i < level_count; i++)
+        if (has(levels[i])) return levels[i];
     return &coreai_kernels_plain;
+}
+
+const coreai_kernels *coreai_kernels_best(void) {
+    static _Atomic(const coreai_kernels *) chosen;
+    const coreai_kernels *level = atomic_load(&chosen);
+    if (!level) {
+        level = choose();
+        atomic_store(&chosen, level);
+    }
+    return level;
 }

@@ -3,25 +3,40 @@
 
 /* Families, in the order in which they use each other. */
 #include "../kernels/vector_math.h"
+#include "../kernels/epilogue.h"
+#include "../kernels/tile.h"
+#include "../kernels/gemm.h"
+#include "../kernels/convolution.h"
+#include "../kernels/winograd.h"
+#include "../kernels/depthwise.h"
 #include "../kernels/transpose.h"
 #include "../kernels/rows.h"
 #include "../kernels/pool.h"
 #include "../kernels/pointwise.h"
 #include "../kernels/attention.h"
 
-#if defined(LEVEL_PLAIN) && defined(__aarch64__)
-#define LEVEL_NAME "neon"
-#elif defined(LEVEL_PLAIN)
-#define LEVEL_NAME "plain"
-#elif defined(LEVEL_AVX2)
-#define LEVEL_NAME "avx2"
-#else
-#define LEVEL_NAME "avx512"
-#endif
-
 const coreai_kernels JOIN(coreai_kernels, LEVEL) = {
-    .name = LEVEL_NAME,
+#if defined(LEVEL_AVX512)
+    .name = "avx512",
+#elif defined(LEVEL_AVX2)
+    .name = "avx2",
+#elif defined(__aarch64__)
+    .name = "neon",
+#else
+    .name = "plain",
+#endif
     .lanes = LANES,
+    .gemm_panel = gemm_panel,
+    .gemm_packed_count = gemm_packed_count,
+    .gemm_pack = gemm_pack,
+    .gemm = gemm,
+    .conv_pack = conv_pack,
+    .conv = conv,
+    .winograd_packed_count = winograd_packed_count,
+    .winograd_pack = winograd_pack,
+    .winograd_scratch_count = winograd_scratch_count,
+    .winograd = winograd,
+    .depthwise = depthwise,
     .pool_max = pool_max,
     .pool_mean = pool_mean,
     .pointwise = pointwise,
