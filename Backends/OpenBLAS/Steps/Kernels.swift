@@ -68,9 +68,12 @@ struct PreparedTail: Sendable {
         residual = tail.residual
         self.bias = bias
         (activation, low, high) = (tail.activation, tail.low, tail.high)
-        restOperands = tail.rest.map { Array($0.operands.dropFirst()) } ?? []
-        rest = try tail.rest.map { (rest) throws(BackendError) in
-            try rest.prepared([result] + restOperands.map { shapes[$0] }, result: result)
+        let operands = tail.rest.map { Array($0.operands.dropFirst()) } ?? []
+        restOperands = operands
+        if let rest = tail.rest {
+            self.rest = try rest.prepared([result] + operands.map { shapes[$0] }, result: result)
+        } else {
+            rest = nil
         }
     }
 
