@@ -15,7 +15,7 @@ package enum ProcessorCount {
     ///   - quota: processors' worth of time it may use, if that is limited.
     ///   - environment: the user's word, which wins if it is a positive number.
     package static func threads(affinity: Int, quota: Double?, environment: String?) -> Int {
-        if let environment, let wanted = Int(environment.trimmingCharacters(in: .whitespaces)), wanted > 0 {
+        if let environment, let wanted = Int(environment.trimmingCharacters(in: .whitespacesAndNewlines)), wanted > 0 {
             return min(wanted, WorkerPool.widthLimit)
         }
         var count = max(1, affinity)
