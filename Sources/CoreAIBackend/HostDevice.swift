@@ -34,7 +34,7 @@ package final class HostDevice: Device {
 
 /// Host memory as a device buffer: its own, or borrowed for the time of a run.
 package final class HostBuffer: DeviceBuffer, @unchecked Sendable {
-    private let memory: UnsafeMutableRawBufferPointer
+    private var memory: UnsafeMutableRawBufferPointer
     private let isOwned: Bool
     private static let looksLarge = 64 << 20
 
@@ -61,6 +61,12 @@ package final class HostBuffer: DeviceBuffer, @unchecked Sendable {
     package init(borrowing memory: UnsafeMutableRawBufferPointer) {
         self.memory = memory
         isOwned = false
+    }
+
+    /// Lends a buffer that owns nothing to other memory. Nothing may be under way that uses it.
+    package func borrow(_ memory: UnsafeMutableRawBufferPointer) {
+        precondition(!isOwned, "a buffer that owns its memory cannot borrow")
+        self.memory = memory
     }
 
     deinit { if isOwned { free(memory.baseAddress) } }
