@@ -74,6 +74,10 @@ package final class HostExecutable: Executable {
         }
         let program = try lower(graph, constants)
         self.slots = slots
+        // A lowering may have put another value in an output's place.
+        let final = Dictionary(zip(graph.outputs, program.graph.outputs).map { ($0.value, $1.value) }) { first, _ in first }
+        outputs = outputs.map { (final[$0.value] ?? $0.value, $0.binding) }
+        sizeBindings = sizeBindings.map { (final[$0.value] ?? $0.value, $0.binding) }
 
         var places = [Place](repeating: .unused, count: program.graph.values.count)
         for (value, binding) in bindings { places[value.index] = .binding(binding) }

@@ -42,11 +42,7 @@ func partCount(_ multiplications: Int, atMost limit: Int) -> Int {
 /// Calls `body` for each part, on this thread and the pool's.
 func inParts(_ count: Int, _ body: (Int) -> Void) {
     if count == 1 { return body(0) }
-    withoutActuallyEscaping(body) { body in
-        // The pool returns when every part is done.
-        nonisolated(unsafe) let body = body
-        WorkerPool.shared.parallel(count) { body($0) }
-    }
+    WorkerPool.shared.parallel(count, body)
 }
 
 /// What part `part` of `parts` equal ones has of so many things.

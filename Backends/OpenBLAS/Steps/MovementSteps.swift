@@ -88,7 +88,9 @@ enum MovementSteps {
 
     private static func concatenate(_ op: Op, _ size: Int, _ graph: Graph) -> HostStep? {
         let rank = graph.tensorType(op.results[0]).rank
-        guard let axis = op.axes("dimension", rank: rank)?.first, !op.operands.isEmpty else { return nil }
+        guard let axis = op.axes("dimension", rank: rank)?.first, !op.operands.isEmpty,
+            op.operands.allSatisfy({ graph[$0].type.tensor?.rank == rank })
+        else { return nil }
         let (sources, target) = (op.operands, op.results[0])
         return HostStep(op, operands: sources, results: [target]) { (shapes) throws(BackendError) in
             let strides = rowMajorStrides(shapes[target])
