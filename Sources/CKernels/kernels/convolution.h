@@ -60,28 +60,51 @@ INLINE void conv_point_taps(const coreai_convolution *s, const float *x, int oy,
 }
 
 /* The pointers of a pixel to its kernel rows; `copies` receives those across the border. Returns what is left of `copies`. */
-INLINE float *conv_point_rows(const coreai_convolution *s, const float *x, int oy, int ox, const conv_step *step,
+static float *conv_point_rows(const coreai_convolution *s, const float *x, int oy, int ox, const conv_step *step,
                               const float **pointers, int apart, float *copies) {
-    int top = oy * s->stride_y - s->pad_top, left = ox * s->stride_x - s->pad_left;
-    int begin = MIN(MAX(0, -left), s->kernel_width), end = MAX(begin, MIN(s->kernel_width, s->width - left));
-    bool whole = begin == 0 && end == s->kernel_width;
-    for (int i = 0; i < step->segments; i++, pointers += apart) {
-        int iy = top + (step->first_segment + i) * s->dilation_y;
+    int iy = oy * s->stride_y - s->pad_top + step->first_segment * s->dilation_y;
+    const int left = ox * s->stride_x - s->pad_left;
+    const int begin = MIN(MAX(0, -left), s->kernel_width), end = MAX(begin, MIN(s->kernel_width, s->width - left));
+    for (int i = 0; i < step->segments; i++, pointers += apart, iy += s->dilation_y) {
         if ((unsigned)iy >= (unsigned)s->height || begin == end) {
             *pointers = zeros;
-        } else if (whole) {
-            *pointers = conv_pixel(s, x, iy, left);
-        } else {
-            const float *from = conv_pixel(s, x, iy, left + begin);
-            int before = begin * s->channels, inside = end * s->channels;
-            for (int k = 0; k < before; k++) copies[k] = 0;
-            for (int k = before; k < inside; k++) copies[k] = from[k - before];
-            for (int k = inside; k < step->length; k++) copies[k] = 0;
-            *pointers = copies;
-            copies += step->length;
+            continue;
         }
+        const float *from = conv_pixel(s, x, iy, left + begin);
+        if (end - begin == s->kernel_width) {
+            *pointers = from;
+            continue;
+        }
+        const int before = begin * s->channels, inside = end * s->channels;
+        for (int k = 0; k < before; k++) copies[k] = 0;
+        for (int k = before; k < inside; k++) copies[k] = from[k - before];
+        for (int k = inside; k < step->length; k++) copies[k] = 0;
+        *pointers = copies;
+        copies += step->length;
     }
     return copies;
+}
+
+/* Whether `count` pixels from (oy, ox) on are of one row and no kernel crosses the left or right border. */
+INLINE bool conv_is_interior(const coreai_convolution *s, int ox, int count) {
+    return ox + count <= s->out_width && ox * s->stride_x >= s->pad_left &&
+           (ox + count - 1) * s->stride_x - s->pad_left + (s->kernel_width - 1) * s->dilation_x < s->width;
+}
+
+/* The pointers of such pixels: equally far apart in each segment. `kernel_columns` segments make a row of the kernel. */
+INLINE void conv_point_interior(const coreai_convolution *s, const float *x, int oy, int ox, int count,
+                                const conv_step *step, int kernel_columns, const float **pointers) {
+    int ky = step->first_segment / kernel_columns, kx = step->first_segment % kernel_columns;
+    int iy = oy * s->stride_y - s->pad_top + ky * s->dilation_y;
+    const int left = ox * s->stride_x - s->pad_left;
+    const ptrdiff_t apart = s->stride_x * s->x_stride;
+    for (int i = 0; i < step->segments; i++, pointers += count) {
+        bool inside = (unsigned)iy < (unsigned)s->height;
+        const float *pixel = inside ? conv_pixel(s, x, iy, left + kx * s->dilation_x) + step->offset : zeros;
+        ptrdiff_t move = inside ? apart : 0;
+        for (int j = 0; j < count; j++, pixel += move) pointers[j] = pixel;
+        if (++kx == kernel_columns) kx = 0, iy += s->dilation_y;
+    }
 }
 
 /* Pointers of all tiles of a block: for each tile, for each segment, its pixels. */
@@ -89,15 +112,21 @@ static void conv_point(const coreai_convolution *s, const float *x, const conv_b
                        bool by_rows, const float **pointers, float *copies) {
     int oy = block->first / s->out_width, ox = block->first % s->out_width;
     for (int t = 0; t < block->tiles; t++) {
-        int begin = part_begin(block->count, t, block->tiles), end = part_begin(block->count, t + 1, block->tiles);
-        for (int i = 0; i < end - begin; i++) {
-            if (by_rows)
-                copies = conv_point_rows(s, x, oy, ox, step, pointers + i, end - begin, copies);
-            else
-                conv_point_taps(s, x, oy, ox, step, pointers + i, end - begin);
-            if (++ox == s->out_width) ox = 0, oy++;
+        int count = part_begin(block->count, t + 1, block->tiles) - part_begin(block->count, t, block->tiles);
+        if (conv_is_interior(s, ox, count)) {
+            conv_point_interior(s, x, oy, ox, count, step, by_rows ? 1 : s->kernel_width, pointers);
+            ox += count;
+            if (ox == s->out_width) ox = 0, oy++;
+        } else {
+            for (int i = 0; i < count; i++) {
+                if (by_rows)
+                    copies = conv_point_rows(s, x, oy, ox, step, pointers + i, count, copies);
+                else
+                    conv_point_taps(s, x, oy, ox, step, pointers + i, count);
+                if (++ox == s->out_width) ox = 0, oy++;
+            }
         }
-        pointers += step->segments * (end - begin);
+        pointers += step->segments * count;
     }
 }
 
@@ -166,18 +195,17 @@ static void conv(const coreai_convolution *s, const float *x, const coreai_panel
             if (step.first_segment < segments) here.activation = COREAI_ACTIVATION_NONE;
             for (int n = first; n < last; n += weights->panel) {
                 int columns = MIN(weights->panel, last - n), vectors = (columns + LANES - 1) / LANES;
-                tile t = {.segments = step.segments, .length = step.length, .y_stride = s->y_stride,
-                          .continues = !begins, .rows = pointers,
+                tile t = {.rows = pointers, .segments = step.segments, .length = step.length, .continues = !begins,
+                          .y = y + block.first * s->y_stride + n, .y_stride = s->y_stride,
+                          .epilogue = epilogue_at(&here, block.first, n),
                           .panel = weights->data + (ptrdiff_t)n * weights->depth + depth_begin * vectors * LANES,
                           .tail = columns - (vectors - 1) * LANES};
                 for (int i = 0; i < block.tiles; i++) {
-                    int begin = part_begin(block.count, i, block.tiles);
-                    int rows = part_begin(block.count, i + 1, block.tiles) - begin;
-                    t.y = y + (block.first + begin) * s->y_stride + n;
-                    t.epilogue = epilogue_at(&here, block.first + begin, n);
+                    int rows = part_begin(block.count, i + 1, block.tiles) - part_begin(block.count, i, block.tiles);
                     tiles[vectors][rows](&t);
                     activate_rows(here.activation, t.y, s->y_stride, rows, columns);
                     t.rows += step.segments * rows;
+                    tile_move(&t, rows);
                 }
             }
         }

@@ -62,7 +62,8 @@ INLINE void depthwise_run(const int pixels, const int kernel, const int stride, 
 
 #define DEPTHWISE(pixels, kernel, stride)                                                                              \
     static void depthwise_##pixels##_##kernel##_##stride(const depthwise_group *g) {                                   \
-        depthwise_run(pixels, kernel, stride, g);                                                                      \
+        const depthwise_group own = *g;                                                                                \
+        depthwise_run(pixels, kernel, stride, &own);                                                                    \
     }
 #define DEPTHWISE_PIXELS(kernel, stride)                                                                               \
     DEPTHWISE(1, kernel, stride) DEPTHWISE(2, kernel, stride) DEPTHWISE(3, kernel, stride)                             \
@@ -93,11 +94,15 @@ static void depthwise_row(const coreai_convolution *s, const float *x, const flo
         const int begin = part_begin(s->out_width, group, groups), end = part_begin(s->out_width, group + 1, groups);
         const int reach = (end - begin - 1) * s->stride_x + kernel, left = begin * s->stride_x - s->pad_left;
         const float *pixels[DEPTHWISE_MAX_POINTERS];
-        for (int ky = 0; ky < kernel; ky++)
-            for (int i = 0; i < reach; i++) {
-                bool inside = (unsigned)(top + ky) < (unsigned)s->height && (unsigned)(left + i) < (unsigned)s->width;
-                pixels[ky * reach + i] = inside ? conv_pixel(s, x, top + ky, left + i) + first : zeros;
-            }
+        const int inside_begin = MIN(MAX(0, -left), reach), inside_end = MAX(inside_begin, MIN(reach, s->width - left));
+        for (int ky = 0; ky < kernel; ky++) {
+            const float **row = pixels + ky * reach;
+            const bool outside = (unsigned)(top + ky) >= (unsigned)s->height;
+            const int begin = outside ? reach : inside_begin, end = outside ? reach : inside_end;
+            for (int i = 0; i < begin; i++) row[i] = zeros;
+            for (int i = begin; i < end; i++) row[i] = conv_pixel(s, x, top + ky, left + i) + first;
+            for (int i = end; i < reach; i++) row[i] = zeros;
+        }
         const ptrdiff_t pixel = (ptrdiff_t)oy * s->out_width + begin;
         depthwise_group g = {.pixels = pixels, .w = w + first, .channels = last - first, .w_stride = s->channels,
                              .y = y + pixel * s->y_stride + first, .y_stride = s->y_stride,

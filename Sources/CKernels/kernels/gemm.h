@@ -76,16 +76,16 @@ static void gemm_block(const float *a, ptrdiff_t a_stride, const coreai_panels *
     for (int n = first; n < last; n += b->panel) {
         int columns = MIN(b->panel, last - n), vectors = (columns + LANES - 1) / LANES;
         int parts = (count + tile_rows[vectors] - 1) / tile_rows[vectors];
-        tile t = {.segments = 1, .length = length, .y_stride = c_stride, .continues = k > 0,
+        tile t = {.rows = rows, .segments = 1, .length = length, .y_stride = c_stride, .continues = k > 0,
                   .panel = b->data + (ptrdiff_t)n * b->depth + (ptrdiff_t)k * vectors * LANES,
-                  .tail = columns - (vectors - 1) * LANES};
+                  .y = c + first_row * c_stride + n, .tail = columns - (vectors - 1) * LANES,
+                  .epilogue = epilogue_at(&here, first_row, n)};
         for (int part = 0; part < parts; part++) {
-            int begin = part_begin(count, part, parts), end = part_begin(count, part + 1, parts);
-            t.rows = rows + begin;
-            t.y = c + (first_row + begin) * c_stride + n;
-            t.epilogue = epilogue_at(&here, first_row + begin, n);
-            tiles[vectors][end - begin](&t);
-            activate_rows(here.activation, t.y, c_stride, end - begin, columns);
+            int tile_count = part_begin(count, part + 1, parts) - part_begin(count, part, parts);
+            tiles[vectors][tile_count](&t);
+            activate_rows(here.activation, t.y, c_stride, tile_count, columns);
+            t.rows += tile_count;
+            tile_move(&t, tile_count);
         }
     }
 }

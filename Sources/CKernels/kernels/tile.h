@@ -20,6 +20,12 @@ typedef struct {
     coreai_epilogue epilogue;      /* at the tile's first row and column */
 } tile;
 
+/* The result `rows` further on. */
+INLINE void tile_move(tile *t, int rows) {
+    t->y += rows * t->y_stride;
+    if (t->epilogue.residual) t->epilogue.residual += rows * t->epilogue.residual_stride;
+}
+
 INLINE void tile_start(const int rows, const int vectors, const tile *t, vf (*sums)[TILE_MAX_VECTORS]) {
     if (t->continues) {
         UNROLL for (int i = 0; i < rows; i++)
@@ -33,6 +39,7 @@ INLINE void tile_start(const int rows, const int vectors, const tile *t, vf (*su
             UNROLL for (int i = 0; i < rows; i++) sums[i][j] = bias;
         }
     }
+    /* Now, since the residual may be y itself, which the parts of a great depth go through. */
     if (t->epilogue.residual)
         UNROLL for (int i = 0; i < rows; i++)
             UNROLL for (int j = 0; j < vectors; j++)
@@ -97,10 +104,17 @@ INLINE void tile_run_one_row(const int vectors, const tile *t) {
 
 /* MARK: Every tile there is */
 
-#define TILE(rows, vectors) \
-    static void tile_##rows##x##vectors(const tile *t) { tile_run(rows, vectors, t); }
-#define ONE_ROW(vectors) \
-    static void tile_one_row_##vectors(const tile *t) { tile_run_one_row(vectors, t); }
+/* Own copies, which no store to the result can change. */
+#define TILE(rows, vectors)                                                                                            \
+    static void tile_##rows##x##vectors(const tile *t) {                                                               \
+        const tile own = *t;                                                                                           \
+        tile_run(rows, vectors, &own);                                                                                 \
+    }
+#define ONE_ROW(vectors)                                                                                               \
+    static void tile_one_row_##vectors(const tile *t) {                                                                \
+        const tile own = *t;                                                                                           \
+        tile_run_one_row(vectors, &own);                                                                               \
+    }
 #define TILES_4(vectors) TILE(1, vectors) TILE(2, vectors) TILE(3, vectors) TILE(4, vectors)
 #define TILES_6(vectors) TILES_4(vectors) TILE(5, vectors) TILE(6, vectors)
 #define TILES_8(vectors) TILES_6(vectors) TILE(7, vectors) TILE(8, vectors)

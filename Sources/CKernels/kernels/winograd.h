@@ -11,7 +11,7 @@
 #define WINOGRAD_POINTS 6
 #define WINOGRAD_MATRICES (WINOGRAD_POINTS * WINOGRAD_POINTS)
 #define WINOGRAD_PIXELS 4
-#define WINOGRAD_MAX_TILES 48
+#define WINOGRAD_MAX_TILES 24
 #define WINOGRAD_MIN_TILES 12
 #define WINOGRAD_SCRATCH_FLOATS (180 * 1024)
 #define WINOGRAD_GAP 16            /* floats between rows: no strides of 4 KiB, which share one place in the cache */
@@ -74,12 +74,12 @@ INLINE void winograd_input_line(const vf *d, vf *t) {
     const vf a = vset((float)WINOGRAD_A), b = vset((float)WINOGRAD_B);
     const vf product = aa * bb, sum = aa + bb;
     t[0] = vfma(d[0], product, vfma(d[2], -sum, d[4]));
-    vf even = vfma(d[2], -bb, d[4]), odd = vfma(d[1], -bb, d[3]) * a;
-    t[1] = even + odd;
-    t[2] = even - odd;
-    even = vfma(d[2], -aa, d[4]), odd = vfma(d[1], -aa, d[3]) * b;
-    t[3] = even + odd;
-    t[4] = even - odd;
+    vf even = vfma(d[2], -bb, d[4]), odd = vfma(d[1], -bb, d[3]);
+    t[1] = vfma(odd, a, even);
+    t[2] = vfma(odd, -a, even);
+    even = vfma(d[2], -aa, d[4]), odd = vfma(d[1], -aa, d[3]);
+    t[3] = vfma(odd, b, even);
+    t[4] = vfma(odd, -b, even);
     t[5] = vfma(d[1], product, vfma(d[3], -sum, d[5]));
 }
 
