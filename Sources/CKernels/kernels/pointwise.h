@@ -18,6 +18,36 @@ typedef struct {
     ptrdiff_t mask;
 } pw_register;
 
+/* MARK: Halves */
+
+#if defined(LEVEL_AVX512)
+INLINE vf pw_half(const uint16_t *p) { return (vf)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE void pw_store_half(uint16_t *p, vf x) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT));
+}
+#elif defined(LEVEL_AVX2)
+INLINE vf pw_half(const uint16_t *p) { return (vf)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+INLINE void pw_store_half(uint16_t *p, vf x) {
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT));
+}
+#endif
+
+static void pw_widen_half(const uint16_t *x, float *out, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#if defined(LEVEL_AVX512) || defined(LEVEL_AVX2)
+    for (; i + LANES <= n; i += LANES) vstore(out + i, pw_half(x + i));
+#endif
+    if (i < n) coreai_widen_half(x + i, out + i, (size_t)(n - i));
+}
+
+static void pw_narrow_half(const float *x, uint16_t *out, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#if defined(LEVEL_AVX512) || defined(LEVEL_AVX2)
+    for (; i + LANES <= n; i += LANES) pw_store_half(out + i, vload(x + i));
+#endif
+    if (i < n) coreai_narrow_half(x + i, out + i, (size_t)(n - i));
+}
+
 /* MARK: Steps */
 
 INLINE vf pw_load(pw_register r, ptrdiff_t i) { return vload(r.data + (i & r.mask)); }
@@ -95,16 +125,8 @@ static __attribute__((noinline)) void pw_round_half(pw_register a, float *out, p
     for (ptrdiff_t i = 0; i < n; i += LANES) {
         const int rest = (int)MIN(LANES, n - i);
         vstore(number, rest == LANES ? pw_load(a, i) : pw_load_part(a, i, rest));
-#if defined(LEVEL_AVX512)
-        (void)half;
-        vstore(number, (vf)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)vload(number), _MM_FROUND_TO_NEAREST_INT)));
-#elif defined(LEVEL_AVX2)
-        (void)half;
-        vstore(number, (vf)_mm256_cvtph_ps(_mm256_cvtps_ph((__m256)vload(number), _MM_FROUND_TO_NEAREST_INT)));
-#else
-        coreai_narrow_half(number, half, LANES);
-        coreai_widen_half(half, number, LANES);
-#endif
+        pw_narrow_half(number, half, LANES);
+        pw_widen_half(half, number, LANES);
         vstore_rest(out + i, vload(number), rest);
     }
 }
@@ -208,7 +230,7 @@ static void pw_widen(int32_t type, const char *p, ptrdiff_t stride, float *out, 
     } else if (stride != 1) {
         for (ptrdiff_t i = 0; i < n; i++) out[i] = pw_widen_one(type, p + i * stride * pw_width(type));
     } else if (type == COREAI_PW_HALF) {
-        coreai_widen_half((const uint16_t *)p, out, (size_t)n);
+        pw_widen_half((const uint16_t *)p, out, n);
     } else if (type == COREAI_PW_BFLOAT) {
         const uint16_t *x = (const uint16_t *)p;
         for (ptrdiff_t i = 0; i < n; i++) {
@@ -228,7 +250,7 @@ static void pw_narrow(int32_t type, pw_register value, char *p, ptrdiff_t n) {
         for (ptrdiff_t i = 0; i < n; i += LANES)
             pw_narrow(type, (pw_register){x, -1}, p + i * width, MIN(LANES, n - i));
     } else if (type == COREAI_PW_HALF) {
-        coreai_narrow_half(x, (uint16_t *)p, (size_t)n);
+        pw_narrow_half(x, (uint16_t *)p, n);
     } else if (type == COREAI_PW_BFLOAT) {
         uint16_t *out = (uint16_t *)p;
         for (ptrdiff_t i = 0; i < n; i++) {
@@ -295,19 +317,35 @@ INLINE void pw_next_row(const pw_axes *axes, ptrdiff_t index[COREAI_PW_MAX_RANK]
     }
 }
 
-/* Elements first ..< first + n of an operand, through as many rows as they take. */
+/* Elements first ..< first + n of an operand, through as many rows as they take. LANES floats behind the last may be written. */
 static void pw_expand(const pw_axes *axes, int operand, int32_t type, const char *base, ptrdiff_t first, float *out,
                       ptrdiff_t n) {
     const int row_axis = axes->rank - 1;
-    const ptrdiff_t stride = axes->strides[operand][row_axis];
+    const ptrdiff_t row = axes->shape[row_axis], stride = axes->strides[operand][row_axis];
     ptrdiff_t index[COREAI_PW_MAX_RANK];
     pw_position(axes, first, index);
     while (n > 0) {
-        const ptrdiff_t run = MIN(n, axes->shape[row_axis] - index[row_axis]);
-        pw_widen(type, base + pw_offset(axes, operand, index) * pw_width(type), stride, out, run);
+        /* As many rows as follow each other with one step, of which the first may have begun. */
+        const char *from = base + pw_offset(axes, operand, index) * pw_width(type);
+        ptrdiff_t run = MIN(n, row - index[row_axis]);
+        if (index[row_axis] > 0 || row > LANES || type != COREAI_PW_FLOAT || (stride != 0 && stride != 1) || row_axis == 0) {
+            pw_widen(type, from, stride, out, run);
+            pw_next_row(axes, index);
+        } else {
+            /* Short rows: a vector each, whose end the next row covers. */
+            const ptrdiff_t step = axes->strides[operand][row_axis - 1];
+            const ptrdiff_t rows = MIN(axes->shape[row_axis - 1] - index[row_axis - 1], (n + row - 1) / row);
+            const float *x = (const float *)from;
+            if (stride == 0)
+                for (ptrdiff_t r = 0; r < rows; r++) vstore(out + r * row, vset(x[r * step]));
+            else
+                for (ptrdiff_t r = 0; r < rows; r++) vstore(out + r * row, vload_rest(x + r * step, (int)row));
+            run = MIN(n, rows * row);
+            index[row_axis - 1] += rows - 1;
+            pw_next_row(axes, index);
+        }
         out += run;
         n -= run;
-        pw_next_row(axes, index);
     }
 }
 
@@ -378,7 +416,8 @@ static ptrdiff_t pw_common_multiple(ptrdiff_t a, ptrdiff_t b) {
 
 /* The size of tiles of which `count` fit, a multiple of the periods of what repeats. */
 static ptrdiff_t pw_tile_size(pw_call *call, const coreai_pointwise *program, ptrdiff_t room, int count) {
-    const ptrdiff_t largest = MIN(pw_tile, room / MAX(1, count) / LANES * LANES), row = call->axes.shape[call->axes.rank - 1];
+    const ptrdiff_t row = call->axes.shape[call->axes.rank - 1];
+    const ptrdiff_t largest = MIN(pw_tile, (room / MAX(1, count) / LANES - 1) * LANES);
     if (call->by_rows) {
         if (row <= largest || call->axes.rank == 1) return largest;
         /* Rows in equal parts. */
@@ -454,7 +493,8 @@ static void pw_prepare(pw_call *call, const coreai_pointwise *program, const voi
 
     const ptrdiff_t room = call->storage + pw_storage - numbers;
     call->tile = pw_tile_size(call, program, room, tiles);
-    const ptrdiff_t spacing = (call->tile + LANES - 1) / LANES * LANES;
+    /* What brings operands in may write a vector more. */
+    const ptrdiff_t spacing = (call->tile + LANES - 1) / LANES * LANES + LANES;
     for (int k = 0; k < count; k++) {
         if (tile_of[k] < 0) continue;
         call->slots[k] = numbers + tile_of[k] * spacing;
