@@ -6,10 +6,10 @@
 
 enum {
     pw_most_registers = COREAI_PW_MAX_REGISTERS,
-    pw_tile = 512,
+    pw_tile = 1024,
     /* Rows of the result so long are tiles of their own: what is constant along them is a number then. */
     pw_long_row = 256,
-    pw_storage = 16384 /* floats on the stack */
+    pw_storage = 14336 /* floats; a call takes less than 64 KiB of stack */
 };
 
 /* Where a register lies during a tile: element i at data[i & mask], a number in LANES copies with mask 0. */
@@ -191,6 +191,53 @@ static __attribute__((noinline)) void pw_step(int32_t code, pw_register a, pw_re
     case COREAI_PW_ROUND_BFLOAT: PW_UNARY(pw_round_bfloat(x));
     default: PW_UNARY(x);
     }
+}
+
+/* MARK: Pairs of steps */
+
+/* Two steps of arithmetic of which the second alone reads the first's result are one pass. Each rounds. */
+#define PW_PAIR(first, second) ((first) * 16 + (second))
+enum { pw_reversed_sub = 15 };
+
+#define PW_PAIR_LOOP(expression)                                                                                       \
+    if (b.mask == 0 && c.mask == 0) {                                                                                  \
+        const vf number = vload(b.data), other = vload(c.data);                                                        \
+        PW_LOOP(vload(a.data + i), number, other, vload_part(a.data + i, rest), number, other, expression)             \
+    } else                                                                                                             \
+        PW_LOOP(pw_load(a, i), pw_load(b, i), pw_load(c, i), pw_load_part(a, i, rest), pw_load_part(b, i, rest),       \
+                pw_load_part(c, i, rest), expression)                                                                  \
+    break
+#define PW_PAIRS(code, first)                                                                                          \
+    case PW_PAIR(code, COREAI_PW_ADD): PW_PAIR_LOOP(first + z);                                                        \
+    case PW_PAIR(code, COREAI_PW_SUB): PW_PAIR_LOOP(first - z);                                                        \
+    case PW_PAIR(code, pw_reversed_sub): PW_PAIR_LOOP(z - first);                                                      \
+    case PW_PAIR(code, COREAI_PW_MUL): PW_PAIR_LOOP(first * z);                                                        \
+    case PW_PAIR(code, COREAI_PW_MIN): PW_PAIR_LOOP(v_minimum(first, z));                                              \
+    case PW_PAIR(code, COREAI_PW_MAX): PW_PAIR_LOOP(v_maximum(first, z));
+
+static __attribute__((noinline)) void pw_pair(int32_t pair, pw_register a, pw_register b, pw_register c, float *out,
+                                              ptrdiff_t n) {
+#pragma STDC FP_CONTRACT OFF
+    switch (pair) {
+        PW_PAIRS(COREAI_PW_ADD, (x + y))
+        PW_PAIRS(COREAI_PW_SUB, (x - y))
+        PW_PAIRS(COREAI_PW_MUL, (x * y))
+        PW_PAIRS(COREAI_PW_MIN, v_minimum(x, y))
+        PW_PAIRS(COREAI_PW_MAX, v_maximum(x, y))
+    default: break;
+    }
+}
+
+/* The pair that `step` makes with `next`, which reads register `r`, the step's result, once; -1 if there is none. */
+static int32_t pw_pair_of(coreai_pointwise_step step, coreai_pointwise_step next, int r) {
+    const bool is_first = next.a == r;
+    int32_t second = next.code;
+    if (step.code == COREAI_PW_DIV || step.code > COREAI_PW_MAX || second == COREAI_PW_DIV || second > COREAI_PW_MAX)
+        return -1;
+    if (!is_first && second == COREAI_PW_SUB) second = pw_reversed_sub;
+    /* Of equal numbers, which +0 and -0 are, min and max take the first. */
+    if (!is_first && (second == COREAI_PW_MIN || second == COREAI_PW_MAX)) return -1;
+    return PW_PAIR(step.code, second);
 }
 
 /* MARK: Types */
@@ -387,6 +434,8 @@ typedef struct {
     ptrdiff_t tile;
     pw_kind kinds[pw_most_registers];        /* of operands */
     pw_register registers[pw_most_registers];
+    int32_t pairs[pw_most_registers];        /* of the step before and this one; -1 where a step stands alone */
+    bool joins_next[pw_most_registers];      /* steps done with the next one */
     float *slots[pw_most_registers];         /* of what is not read in place; NULL for the result itself */
 } pw_call;
 
@@ -465,10 +514,13 @@ static void pw_prepare(pw_call *call, const coreai_pointwise *program, const voi
     }
 
     /* The result of a step takes the tile of a step's that is read for the last time. */
-    int last_use[pw_most_registers], unused[pw_most_registers], unused_count = 0;
+    int last_use[pw_most_registers], uses[pw_most_registers] = {0}, unused[pw_most_registers], unused_count = 0;
     for (int s = 0; s < program->step_count; s++) {
         const int from[3] = {steps[s].a, steps[s].b, steps[s].c};
-        for (int j = 0; j < pw_arity(steps[s].code); j++) last_use[from[j]] = s;
+        for (int j = 0; j < pw_arity(steps[s].code); j++) {
+            last_use[from[j]] = s;
+            uses[from[j]]++;
+        }
     }
     for (int s = 0; s < program->step_count; s++) {
         const int from[3] = {steps[s].a, steps[s].b, steps[s].c}, k = inputs + s;
@@ -483,9 +535,14 @@ static void pw_prepare(pw_call *call, const coreai_pointwise *program, const voi
         }
         tile_of[k] = -1;
         call->slots[k] = NULL;
+        call->joins_next[s] = false;
+        call->pairs[s] = s > 0 && call->joins_next[s - 1] ? pw_pair_of(steps[s - 1], steps[s], k - 1) : -1;
         if (registers[k].mask == 0) {
             call->slots[k] = numbers;
             numbers += LANES;
+        } else if (!is_last && call->pairs[s] < 0 && uses[k] == 1 && last_use[k] == s + 1 &&
+                   pw_pair_of(steps[s], steps[s + 1], k) >= 0) {
+            call->joins_next[s] = true;
         } else if (!is_last || program->result_type != COREAI_PW_FLOAT) {
             tile_of[k] = unused_count > 0 ? unused[--unused_count] : tiles++;
         }
@@ -551,9 +608,17 @@ static void pointwise(const coreai_pointwise *program, const void *const *operan
         for (int s = 0; s < program->step_count; s++) {
             const coreai_pointwise_step step = program->steps[s];
             pw_register *to = &call.registers[inputs + s];
+            if (call.joins_next[s]) continue;
             float *out = call.slots[inputs + s] ? call.slots[inputs + s] : (float *)target;
-            pw_step(step.code, call.registers[step.a], call.registers[step.b], call.registers[step.c], out,
-                    to->mask ? n : LANES);
+            if (call.pairs[s] >= 0) {
+                const coreai_pointwise_step before = program->steps[s - 1];
+                const int other = step.a == inputs + s - 1 ? step.b : step.a;
+                pw_register x = call.registers[before.a], y = call.registers[before.b];
+                pw_pair(call.pairs[s], x, y, call.registers[other], out, n);
+            } else {
+                pw_step(step.code, call.registers[step.a], call.registers[step.b], call.registers[step.c], out,
+                        to->mask ? n : LANES);
+            }
             to->data = out;
         }
         /* A program without steps only converts. */
