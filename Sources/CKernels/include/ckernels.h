@@ -173,12 +173,14 @@ typedef struct {
     void (*_Nonnull pool_mean)(const coreai_convolution *_Nonnull shape, bool count_padding, const float *_Nonnull x,
                                float *_Nonnull y, int first_row, int last_row);
 
-    /* pointwise.h: elements first ..< last of the result, row-major. `operands` in the program's order. */
+    /* pointwise.h: elements first ..< last of the result, row-major. `operands` in the program's order. The result may lie
+     * where a dense operand of its type lies. */
     void (*_Nonnull pointwise)(const coreai_pointwise *_Nonnull program,
                                const void *_Nonnull const *_Nullable operands, void *_Nonnull result, ptrdiff_t first,
                                ptrdiff_t last);
 
-    /* rows.h: one result row (or number) for each row of `count` floats; rows `x_stride` and `y_stride` apart. */
+    /* rows.h: one result row (or number) for each row of `count` floats; rows `x_stride` and `y_stride` apart. A result row may
+     * lie where its x lies. NaN anywhere in a row makes its maximum, minimum and softmax NaN. */
     void (*_Nonnull softmax_rows)(const float *_Nonnull x, ptrdiff_t x_stride, float *_Nonnull y, ptrdiff_t y_stride,
                                   int rows, int count);
     void (*_Nonnull log_softmax_rows)(const float *_Nonnull x, ptrdiff_t x_stride, float *_Nonnull y,

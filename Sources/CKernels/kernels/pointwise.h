@@ -6,10 +6,10 @@
 
 enum {
     pw_most_registers = COREAI_PW_MAX_REGISTERS,
-    pw_tile = 512,
+    pw_tile = 1024,
     /* Rows of the result so long are tiles of their own: what is constant along them is a number then. */
     pw_long_row = 256,
-    pw_storage = 16384 /* floats on the stack */
+    pw_storage = 14336 /* floats; a call takes less than 64 KiB of stack */
 };
 
 /* Where a register lies during a tile: element i at data[i & mask], a number in LANES copies with mask 0. */
@@ -17,6 +17,36 @@ typedef struct {
     const float *data;
     ptrdiff_t mask;
 } pw_register;
+
+/* MARK: Halves */
+
+#if defined(LEVEL_AVX512)
+INLINE vf pw_half(const uint16_t *p) { return (vf)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+INLINE void pw_store_half(uint16_t *p, vf x) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT));
+}
+#elif defined(LEVEL_AVX2)
+INLINE vf pw_half(const uint16_t *p) { return (vf)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+INLINE void pw_store_half(uint16_t *p, vf x) {
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT));
+}
+#endif
+
+static void pw_widen_half(const uint16_t *x, float *out, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#if defined(LEVEL_AVX512) || defined(LEVEL_AVX2)
+    for (; i + LANES <= n; i += LANES) vstore(out + i, pw_half(x + i));
+#endif
+    if (i < n) coreai_widen_half(x + i, out + i, (size_t)(n - i));
+}
+
+static void pw_narrow_half(const float *x, uint16_t *out, ptrdiff_t n) {
+    ptrdiff_t i = 0;
+#if defined(LEVEL_AVX512) || defined(LEVEL_AVX2)
+    for (; i + LANES <= n; i += LANES) pw_store_half(out + i, vload(x + i));
+#endif
+    if (i < n) coreai_narrow_half(x + i, out + i, (size_t)(n - i));
+}
 
 /* MARK: Steps */
 
@@ -95,16 +125,8 @@ static __attribute__((noinline)) void pw_round_half(pw_register a, float *out, p
     for (ptrdiff_t i = 0; i < n; i += LANES) {
         const int rest = (int)MIN(LANES, n - i);
         vstore(number, rest == LANES ? pw_load(a, i) : pw_load_part(a, i, rest));
-#if defined(LEVEL_AVX512)
-        (void)half;
-        vstore(number, (vf)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)vload(number), _MM_FROUND_TO_NEAREST_INT)));
-#elif defined(LEVEL_AVX2)
-        (void)half;
-        vstore(number, (vf)_mm256_cvtph_ps(_mm256_cvtps_ph((__m256)vload(number), _MM_FROUND_TO_NEAREST_INT)));
-#else
-        coreai_narrow_half(number, half, LANES);
-        coreai_widen_half(half, number, LANES);
-#endif
+        pw_narrow_half(number, half, LANES);
+        pw_widen_half(half, number, LANES);
         vstore_rest(out + i, vload(number), rest);
     }
 }
@@ -171,6 +193,53 @@ static __attribute__((noinline)) void pw_step(int32_t code, pw_register a, pw_re
     }
 }
 
+/* MARK: Pairs of steps */
+
+/* Two steps of arithmetic of which the second alone reads the first's result are one pass. Each rounds. */
+#define PW_PAIR(first, second) ((first) * 16 + (second))
+enum { pw_reversed_sub = 15 };
+
+#define PW_PAIR_LOOP(expression)                                                                                       \
+    if (b.mask == 0 && c.mask == 0) {                                                                                  \
+        const vf number = vload(b.data), other = vload(c.data);                                                        \
+        PW_LOOP(vload(a.data + i), number, other, vload_part(a.data + i, rest), number, other, expression)             \
+    } else                                                                                                             \
+        PW_LOOP(pw_load(a, i), pw_load(b, i), pw_load(c, i), pw_load_part(a, i, rest), pw_load_part(b, i, rest),       \
+                pw_load_part(c, i, rest), expression)                                                                  \
+    break
+#define PW_PAIRS(code, first)                                                                                          \
+    case PW_PAIR(code, COREAI_PW_ADD): PW_PAIR_LOOP(first + z);                                                        \
+    case PW_PAIR(code, COREAI_PW_SUB): PW_PAIR_LOOP(first - z);                                                        \
+    case PW_PAIR(code, pw_reversed_sub): PW_PAIR_LOOP(z - first);                                                      \
+    case PW_PAIR(code, COREAI_PW_MUL): PW_PAIR_LOOP(first * z);                                                        \
+    case PW_PAIR(code, COREAI_PW_MIN): PW_PAIR_LOOP(v_minimum(first, z));                                              \
+    case PW_PAIR(code, COREAI_PW_MAX): PW_PAIR_LOOP(v_maximum(first, z));
+
+static __attribute__((noinline)) void pw_pair(int32_t pair, pw_register a, pw_register b, pw_register c, float *out,
+                                              ptrdiff_t n) {
+#pragma STDC FP_CONTRACT OFF
+    switch (pair) {
+        PW_PAIRS(COREAI_PW_ADD, (x + y))
+        PW_PAIRS(COREAI_PW_SUB, (x - y))
+        PW_PAIRS(COREAI_PW_MUL, (x * y))
+        PW_PAIRS(COREAI_PW_MIN, v_minimum(x, y))
+        PW_PAIRS(COREAI_PW_MAX, v_maximum(x, y))
+    default: break;
+    }
+}
+
+/* The pair that `step` makes with `next`, which reads register `r`, the step's result, once; -1 if there is none. */
+static int32_t pw_pair_of(coreai_pointwise_step step, coreai_pointwise_step next, int r) {
+    const bool is_first = next.a == r;
+    int32_t second = next.code;
+    if (step.code == COREAI_PW_DIV || step.code > COREAI_PW_MAX || second == COREAI_PW_DIV || second > COREAI_PW_MAX)
+        return -1;
+    if (!is_first && second == COREAI_PW_SUB) second = pw_reversed_sub;
+    /* Of equal numbers, which +0 and -0 are, min and max take the first. */
+    if (!is_first && (second == COREAI_PW_MIN || second == COREAI_PW_MAX)) return -1;
+    return PW_PAIR(step.code, second);
+}
+
 /* MARK: Types */
 
 INLINE ptrdiff_t pw_width(int32_t type) { return type == COREAI_PW_FLOAT ? 4 : type == COREAI_PW_BOOL ? 1 : 2; }
@@ -208,7 +277,7 @@ static void pw_widen(int32_t type, const char *p, ptrdiff_t stride, float *out, 
     } else if (stride != 1) {
         for (ptrdiff_t i = 0; i < n; i++) out[i] = pw_widen_one(type, p + i * stride * pw_width(type));
     } else if (type == COREAI_PW_HALF) {
-        coreai_widen_half((const uint16_t *)p, out, (size_t)n);
+        pw_widen_half((const uint16_t *)p, out, n);
     } else if (type == COREAI_PW_BFLOAT) {
         const uint16_t *x = (const uint16_t *)p;
         for (ptrdiff_t i = 0; i < n; i++) {
@@ -228,7 +297,7 @@ static void pw_narrow(int32_t type, pw_register value, char *p, ptrdiff_t n) {
         for (ptrdiff_t i = 0; i < n; i += LANES)
             pw_narrow(type, (pw_register){x, -1}, p + i * width, MIN(LANES, n - i));
     } else if (type == COREAI_PW_HALF) {
-        coreai_narrow_half(x, (uint16_t *)p, (size_t)n);
+        pw_narrow_half(x, (uint16_t *)p, n);
     } else if (type == COREAI_PW_BFLOAT) {
         uint16_t *out = (uint16_t *)p;
         for (ptrdiff_t i = 0; i < n; i++) {
@@ -295,19 +364,35 @@ INLINE void pw_next_row(const pw_axes *axes, ptrdiff_t index[COREAI_PW_MAX_RANK]
     }
 }
 
-/* Elements first ..< first + n of an operand, through as many rows as they take. */
+/* Elements first ..< first + n of an operand, through as many rows as they take. LANES floats behind the last may be written. */
 static void pw_expand(const pw_axes *axes, int operand, int32_t type, const char *base, ptrdiff_t first, float *out,
                       ptrdiff_t n) {
     const int row_axis = axes->rank - 1;
-    const ptrdiff_t stride = axes->strides[operand][row_axis];
+    const ptrdiff_t row = axes->shape[row_axis], stride = axes->strides[operand][row_axis];
     ptrdiff_t index[COREAI_PW_MAX_RANK];
     pw_position(axes, first, index);
     while (n > 0) {
-        const ptrdiff_t run = MIN(n, axes->shape[row_axis] - index[row_axis]);
-        pw_widen(type, base + pw_offset(axes, operand, index) * pw_width(type), stride, out, run);
+        /* As many rows as follow each other with one step, of which the first may have begun. */
+        const char *from = base + pw_offset(axes, operand, index) * pw_width(type);
+        ptrdiff_t run = MIN(n, row - index[row_axis]);
+        if (index[row_axis] > 0 || row > LANES || type != COREAI_PW_FLOAT || (stride != 0 && stride != 1) || row_axis == 0) {
+            pw_widen(type, from, stride, out, run);
+            pw_next_row(axes, index);
+        } else {
+            /* Short rows: a vector each, whose end the next row covers. */
+            const ptrdiff_t step = axes->strides[operand][row_axis - 1];
+            const ptrdiff_t rows = MIN(axes->shape[row_axis - 1] - index[row_axis - 1], (n + row - 1) / row);
+            const float *x = (const float *)from;
+            if (stride == 0)
+                for (ptrdiff_t r = 0; r < rows; r++) vstore(out + r * row, vset(x[r * step]));
+            else
+                for (ptrdiff_t r = 0; r < rows; r++) vstore(out + r * row, vload_rest(x + r * step, (int)row));
+            run = MIN(n, rows * row);
+            index[row_axis - 1] += rows - 1;
+            pw_next_row(axes, index);
+        }
         out += run;
         n -= run;
-        pw_next_row(axes, index);
     }
 }
 
@@ -349,6 +434,8 @@ typedef struct {
     ptrdiff_t tile;
     pw_kind kinds[pw_most_registers];        /* of operands */
     pw_register registers[pw_most_registers];
+    int32_t pairs[pw_most_registers];        /* of the step before and this one; -1 where a step stands alone */
+    bool joins_next[pw_most_registers];      /* steps done with the next one */
     float *slots[pw_most_registers];         /* of what is not read in place; NULL for the result itself */
 } pw_call;
 
@@ -378,7 +465,8 @@ static ptrdiff_t pw_common_multiple(ptrdiff_t a, ptrdiff_t b) {
 
 /* The size of tiles of which `count` fit, a multiple of the periods of what repeats. */
 static ptrdiff_t pw_tile_size(pw_call *call, const coreai_pointwise *program, ptrdiff_t room, int count) {
-    const ptrdiff_t largest = MIN(pw_tile, room / MAX(1, count) / LANES * LANES), row = call->axes.shape[call->axes.rank - 1];
+    const ptrdiff_t row = call->axes.shape[call->axes.rank - 1];
+    const ptrdiff_t largest = MIN(pw_tile, (room / MAX(1, count) / LANES - 1) * LANES);
     if (call->by_rows) {
         if (row <= largest || call->axes.rank == 1) return largest;
         /* Rows in equal parts. */
@@ -426,10 +514,13 @@ static void pw_prepare(pw_call *call, const coreai_pointwise *program, const voi
     }
 
     /* The result of a step takes the tile of a step's that is read for the last time. */
-    int last_use[pw_most_registers], unused[pw_most_registers], unused_count = 0;
+    int last_use[pw_most_registers], uses[pw_most_registers] = {0}, unused[pw_most_registers], unused_count = 0;
     for (int s = 0; s < program->step_count; s++) {
         const int from[3] = {steps[s].a, steps[s].b, steps[s].c};
-        for (int j = 0; j < pw_arity(steps[s].code); j++) last_use[from[j]] = s;
+        for (int j = 0; j < pw_arity(steps[s].code); j++) {
+            last_use[from[j]] = s;
+            uses[from[j]]++;
+        }
     }
     for (int s = 0; s < program->step_count; s++) {
         const int from[3] = {steps[s].a, steps[s].b, steps[s].c}, k = inputs + s;
@@ -444,9 +535,14 @@ static void pw_prepare(pw_call *call, const coreai_pointwise *program, const voi
         }
         tile_of[k] = -1;
         call->slots[k] = NULL;
+        call->joins_next[s] = false;
+        call->pairs[s] = s > 0 && call->joins_next[s - 1] ? pw_pair_of(steps[s - 1], steps[s], k - 1) : -1;
         if (registers[k].mask == 0) {
             call->slots[k] = numbers;
             numbers += LANES;
+        } else if (!is_last && call->pairs[s] < 0 && uses[k] == 1 && last_use[k] == s + 1 &&
+                   pw_pair_of(steps[s], steps[s + 1], k) >= 0) {
+            call->joins_next[s] = true;
         } else if (!is_last || program->result_type != COREAI_PW_FLOAT) {
             tile_of[k] = unused_count > 0 ? unused[--unused_count] : tiles++;
         }
@@ -454,7 +550,8 @@ static void pw_prepare(pw_call *call, const coreai_pointwise *program, const voi
 
     const ptrdiff_t room = call->storage + pw_storage - numbers;
     call->tile = pw_tile_size(call, program, room, tiles);
-    const ptrdiff_t spacing = (call->tile + LANES - 1) / LANES * LANES;
+    /* What brings operands in may write a vector more. */
+    const ptrdiff_t spacing = (call->tile + LANES - 1) / LANES * LANES + LANES;
     for (int k = 0; k < count; k++) {
         if (tile_of[k] < 0) continue;
         call->slots[k] = numbers + tile_of[k] * spacing;
@@ -511,9 +608,17 @@ static void pointwise(const coreai_pointwise *program, const void *const *operan
         for (int s = 0; s < program->step_count; s++) {
             const coreai_pointwise_step step = program->steps[s];
             pw_register *to = &call.registers[inputs + s];
+            if (call.joins_next[s]) continue;
             float *out = call.slots[inputs + s] ? call.slots[inputs + s] : (float *)target;
-            pw_step(step.code, call.registers[step.a], call.registers[step.b], call.registers[step.c], out,
-                    to->mask ? n : LANES);
+            if (call.pairs[s] >= 0) {
+                const coreai_pointwise_step before = program->steps[s - 1];
+                const int other = step.a == inputs + s - 1 ? step.b : step.a;
+                pw_register x = call.registers[before.a], y = call.registers[before.b];
+                pw_pair(call.pairs[s], x, y, call.registers[other], out, n);
+            } else {
+                pw_step(step.code, call.registers[step.a], call.registers[step.b], call.registers[step.c], out,
+                        to->mask ? n : LANES);
+            }
             to->data = out;
         }
         /* A program without steps only converts. */
