@@ -25,31 +25,36 @@ import Testing
     }
 
     /// Files as the system shows them: the smallest quota on the way to the root counts.
-    @Test(arguments: [
-        ("0::/\n", ["cpu.max": "200000 100000\n"], 2.0),
-        ("0::/\n", ["cpu.max": "max 100000\n"], nil),
-        ("0::/\n", [:], nil),
-        ("0::/a/b\n", ["cpu.max": "max 100000", "a/cpu.max": "150000 100000", "a/b/cpu.max": "300000 100000"], 1.5),
-        ("0::/a/b\n", ["a/b/cpu.max": "50000 100000"], 0.5),
-        // A container that sees its own group at the root, and the path of the machine.
-        ("0::/docker/123\n", ["cpu.max": "400000 100000"], 4),
-        ("0::/../other\n", ["cpu.max": "400000 100000"], 4),
-        (
-            "3:memory:/m\n2:cpu,cpuacct:/a\n1:cpuset:/\n",
-            ["cpu,cpuacct/a/cpu.cfs_quota_us": "250000\n", "cpu,cpuacct/a/cpu.cfs_period_us": "100000\n"], 2.5
-        ),
-        ("1:cpu:/\n0::/\n", ["cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"], nil),
-        (
-            "2:cpuacct:/a\n1:cpu:/a\n",
-            [
-                "cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000", "cpu/cpu.cfs_quota_us": "100000",
-                "cpu/cpu.cfs_period_us": "50000",
-            ], 2
-        ),
-        ("1:cpu:/\n0::/\n", ["unified/cpu.max": "100000 100000"], 1),
-        ("nonsense\n0:/\n::\n", ["cpu.max": "0 0"], nil),
-        ("0::/\n", ["cpu.max": "200000"], nil),
-    ] as [(String, [String: String], Double?)])
+    @Test(
+        arguments: [
+            ("0::/\n", ["cpu.max": "200000 100000\n"], 2.0),
+            ("0::/\n", ["cpu.max": "max 100000\n"], nil),
+            ("0::/\n", [:], nil),
+            (
+                "0::/a/b\n", ["cpu.max": "max 100000", "a/cpu.max": "150000 100000", "a/b/cpu.max": "300000 100000"],
+                1.5
+            ),
+            ("0::/a/b\n", ["a/b/cpu.max": "50000 100000"], 0.5),
+            // A container that sees its own group at the root, and the path of the machine.
+            ("0::/docker/123\n", ["cpu.max": "400000 100000"], 4),
+            ("0::/../other\n", ["cpu.max": "400000 100000"], 4),
+            (
+                "3:memory:/m\n2:cpu,cpuacct:/a\n1:cpuset:/\n",
+                ["cpu,cpuacct/a/cpu.cfs_quota_us": "250000\n", "cpu,cpuacct/a/cpu.cfs_period_us": "100000\n"], 2.5
+            ),
+            ("1:cpu:/\n0::/\n", ["cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"], nil),
+            (
+                "2:cpuacct:/a\n1:cpu:/a\n",
+                [
+                    "cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000",
+                    "cpu/cpu.cfs_quota_us": "100000",
+                    "cpu/cpu.cfs_period_us": "50000",
+                ], 2
+            ),
+            ("1:cpu:/\n0::/\n", ["unified/cpu.max": "100000 100000"], 1),
+            ("nonsense\n0:/\n::\n", ["cpu.max": "0 0"], nil),
+            ("0::/\n", ["cpu.max": "200000"], nil),
+        ] as [(String, [String: String], Double?)])
     func quotasOfControlGroups(groups: String, files: [String: String], quota: Double?) throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("coreai-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }

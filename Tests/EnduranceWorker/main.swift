@@ -50,7 +50,9 @@ func run(_ function: InferenceFunction, _ inputs: [String: NDArray]) async throw
 
 func load(_ path: String) async throws -> InferenceFunction {
     let model = try await AIModel(contentsOf: URL(fileURLWithPath: path))
-    guard let name = model.functionNames.first, let function = try model.loadFunction(named: name) else { throw Usage() }
+    guard let name = model.functionNames.first, let function = try model.loadFunction(named: name) else {
+        throw Usage()
+    }
     return function
 }
 

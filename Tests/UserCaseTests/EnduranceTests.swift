@@ -5,16 +5,18 @@ import Testing
 /// `.build/release/EnduranceWorker crowd MODEL 64 1000 5`, `… cycles MODEL 300`.
 @Suite struct EnduranceTests {
     /// After the first wave every context, thread and buffer is there that is ever needed.
-    @Test(.timeLimit(.minutes(5)), arguments: ["ops/unary_f32", "models/ppocr_cls", "models/silero_vad"])
+    @Test(.timeLimit(.minutes(5)), arguments: ["ops/unary_f32", "models/clip_tiny", "models/silero_vad"])
     func aCrowdOfTasksGetsEqualResultsInTheMemoryOfTheFirst(model: String) throws {
-        let waves = try Worker.lines("crowd", Worker.model(model), "64", "50", "3", environment: ["COREAI_NUM_THREADS": "2"])
+        let waves = try Worker.lines(
+            "crowd", Worker.model(model), "64", "50", "3", environment: ["COREAI_NUM_THREADS": "2"])
         #expect(waves.count == 3)
         #expect(waves.allSatisfy { $0.wrong == 0 })
         let growth = try #require(waves.last).kibibytes - waves[0].kibibytes
         #expect(growth < Worker.slack, "\(waves.map(\.kibibytes))")
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: ["ops/unary_f32", "ops/while_loop", "models/ppocr_cls", "models/bert_tiny"])
+    @Test(
+        .timeLimit(.minutes(5)), arguments: ["ops/unary_f32", "ops/while_loop", "models/ppocr_cls", "models/bert_tiny"])
     func loadingRunningAndDroppingLeavesNothing(model: String) throws {
         let cycles = try Worker.lines("cycles", Worker.model(model), "30")
         #expect(cycles.count == 30)

@@ -24,7 +24,8 @@ enum Worker {
     }
 
     /// How many threads compute in a process of this affinity mask.
-    static func threads(_ wanted: String? = nil, mask: String? = nil, environment: [String: String] = [:]) throws -> Int {
+    static func threads(_ wanted: String? = nil, mask: String? = nil, environment: [String: String] = [:]) throws -> Int
+    {
         let output = try run(["threads"] + (wanted.map { [$0] } ?? []), mask: mask, environment)
         return try #require(Int(output.trimmingCharacters(in: .whitespacesAndNewlines)))
     }
