@@ -103,7 +103,9 @@ let package = Package(
             name: "AssetFuzzWorker", dependencies: ["CoreAI", "CoreAIAsset", "CoreAIDelegates", "CoreAIGraph"],
             path: "Tests/AssetFuzzWorker", swiftSettings: strict),
         .testTarget(name: "AssetFuzz", dependencies: ["AssetFuzzWorker"]),
-        .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport"]),
+        .executableTarget(
+            name: "EnduranceWorker", dependencies: ["CoreAI"], path: "Tests/EnduranceWorker", swiftSettings: strict),
+        .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport", "EnduranceWorker"]),
         .testTarget(name: "CommandLineTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),
     ],
     swiftLanguageModes: [.v6]

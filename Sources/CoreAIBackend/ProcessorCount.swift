@@ -30,7 +30,8 @@ package enum ProcessorCount {
     ///   - root: where the groups are mounted.
     ///   - groups: the text of `/proc/self/cgroup`.
     package static func quota(
-        root: String = "/sys/fs/cgroup", groups: String? = try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8)
+        root: String = "/sys/fs/cgroup",
+        groups: String? = try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8)
     ) -> Double? {
         var smallest: Double?
         for line in (groups ?? "").split(separator: "\n") {
@@ -43,7 +44,9 @@ package enum ProcessorCount {
             let mounts = isUnified ? [root, root + "/unified"] : [root + "/" + fields[1], root + "/cpu"]
             for mount in mounts {
                 for group in enclosing(fields[2]) {
-                    guard let limit = isUnified ? unifiedLimit(mount + group) : legacyLimit(mount + group) else { continue }
+                    guard let limit = isUnified ? unifiedLimit(mount + group) : legacyLimit(mount + group) else {
+                        continue
+                    }
                     smallest = min(smallest ?? limit, limit)
                 }
             }

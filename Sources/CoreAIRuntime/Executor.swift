@@ -129,7 +129,8 @@ package final class Executor: FunctionExecutor {
         var symbols = outer
         while symbols.count < plan.graph.symbolCount { symbols.append(nil) }
         for source in sizeSources {
-            let tensor = source.argument < inputs.count ? inputs[source.argument] : states[source.argument - inputs.count]
+            let tensor =
+                source.argument < inputs.count ? inputs[source.argument] : states[source.argument - inputs.count]
             symbols[source.symbol] = tensor.shape[source.axis]
         }
         return symbols
@@ -138,7 +139,8 @@ package final class Executor: FunctionExecutor {
     /// The arguments' sizes are those of `frame`.
     private func fits(_ frame: Frame, _ inputs: [HostTensor], _ states: [HostTensor]) -> Bool {
         sizeSources.allSatisfy { source in
-            let tensor = source.argument < inputs.count ? inputs[source.argument] : states[source.argument - inputs.count]
+            let tensor =
+                source.argument < inputs.count ? inputs[source.argument] : states[source.argument - inputs.count]
             return frame.symbols[source.symbol] == tensor.shape[source.axis]
         }
     }

@@ -93,23 +93,30 @@ final class RunThreads: @unchecked Sendable {
     }
 
     private func work() -> Never {
+        while true { runNext() }
+    }
+
+    /// Runs the next job, once there is one and one more may run.
+    ///
+    /// A function of its own: in a loop without end the compiler would not release the job.
+    @inline(never) private func runNext() {
         pthread_mutex_lock(mutex)
-        while true {
-            idle += 1
-            while first == line.count || running >= pool.width { pthread_cond_wait(condition, mutex) }
-            idle -= 1
-            let job = line[first]
-            line[first] = {}
-            first += 1
-            if first == line.count {
-                line.removeAll(keepingCapacity: true)
-                first = 0
-            }
-            running += 1
-            pthread_mutex_unlock(mutex)
-            pool.whileRunning(job)
-            pthread_mutex_lock(mutex)
-            running -= 1
+        idle += 1
+        while first == line.count || running >= pool.width { pthread_cond_wait(condition, mutex) }
+        idle -= 1
+        running += 1
+        let job = line[first]
+        line[first] = {}
+        first += 1
+        // Under steady load the line is never empty: what is done must not pile up in front.
+        if first == line.count || first >= 64 && 2 * first >= line.count {
+            line.removeFirst(first)
+            first = 0
         }
+        pthread_mutex_unlock(mutex)
+        pool.whileRunning(job)
+        pthread_mutex_lock(mutex)
+        running -= 1
+        pthread_mutex_unlock(mutex)
     }
 }

@@ -1,6 +1,8 @@
 import CoreAIGraph
 import CoreAIOps
 import CoreAIRuntime
+import Glibc
+import Synchronization
 import Testing
 
 @Suite struct RunTests {
@@ -35,6 +37,24 @@ import Testing
         let first = outputs.remove("y") != nil
         let second = outputs.remove("y") != nil
         #expect(first && !second && outputs.count == 0 && outputs.names.isEmpty)
+    }
+
+    /// Each run computes on a thread of its own: no more are under way than threads may compute.
+    @Test func runsBeyondTheNumberOfThreadsWaitInLine() async throws {
+        let running = Atomic<Int>(0)
+        let most = Atomic<Int>(0)
+        let type = array(.float32, [1])
+        let function = InferenceFunction(
+            executor: FakeExecutor(InferenceFunctionDescriptor(name: "wait", inputs: [("x", type)], outputs: [])) { _ in
+                most.max(running.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
+                usleep(1000)
+                running.subtract(1, ordering: .relaxed)
+            })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 { group.addTask { _ = try await function.run(inputs: ["x": floats([1])]) } }
+            try await group.waitForAll()
+        }
+        #expect((1...InferenceFunction.processorThreads).contains(most.load(ordering: .relaxed)))
     }
 
     @Test func statesAreUpdatedInPlace() async throws {
