@@ -27,7 +27,7 @@ let package = Package(
         .target(name: "CoreAIGraph", swiftSettings: strict),
         .target(name: "CoreAIOps", dependencies: ["CoreAIGraph", "CKernels"], swiftSettings: strict),
         .target(name: "CoreAIAsset", dependencies: ["CoreAIGraph", "CSHA256"], swiftSettings: strict),
-        .target(name: "CoreAIBackend", dependencies: ["CoreAIGraph", "CoreAIOps"], swiftSettings: strict),
+        .target(name: "CoreAIBackend", dependencies: ["CoreAIGraph", "CoreAIOps", "CKernels"], swiftSettings: strict),
         .target(
             name: "CoreAIPlanner", dependencies: ["CoreAIGraph", "CoreAIOps", "CoreAIBackend"], swiftSettings: strict),
         .target(

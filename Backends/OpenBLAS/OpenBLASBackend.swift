@@ -8,7 +8,7 @@ package struct OpenBLASBackend: Backend {
     package let info = BackendInfo(name: "openblas", version: "1", unit: .cpu)
     package let targets = [HostDevice.hostTarget]
 
-    /// Everything this backend has a kernel for; an op goes to the first claim that names it.
+    /// Kernels for single ops that the lowering leaves alone; an op goes to the first claim that names it.
     static let claims = [
         matrixProductClaim, convolutionClaim, depthwiseClaim, transposedConvolutionClaim, pointwiseClaim,
     ]
@@ -16,7 +16,22 @@ package struct OpenBLASBackend: Backend {
     package init() {}
 
     package func propose(for graph: Graph, on target: Target) throws(BackendError) -> Proposal {
-        Proposal.matching(Self.claims, in: graph, backend: info.name)
+        var proposal = Proposal()
+        for (index, op) in graph.ops.enumerated() where !op.isConstant {
+            guard let definition = OpTable[op.name] else {
+                proposal.rejections[OpID(index)] = "the op table has no such op"
+                continue
+            }
+            if case .control = definition.form {
+                proposal.rejections[OpID(index)] = "control flow is run by the executor"
+                continue
+            }
+            let operands = op.operands.compactMap { graph[$0].type.tensor }
+            let results = op.results.compactMap { graph[$0].type.tensor }
+            let cost = Cost(nanoseconds: Cost.estimate(of: op, operands, results))
+            proposal.groups.append(Proposal.Group(ops: [OpID(index)], cost: cost))
+        }
+        return proposal
     }
 
     package func pack(_ weight: Weight, _ packing: Packing, for target: Target, into sink: ByteSink)
@@ -32,11 +47,6 @@ package struct OpenBLASBackend: Backend {
     package func devices() throws(BackendError) -> [any Device] {
         // Work is split by our own pool; OpenBLAS's threads would compete with it.
         openblas_set_num_threads(1)
-        return [
-            HostDevice(target: HostDevice.hostTarget) { op, operands, results, constants in
-                Self.claims.first { $0.names.contains(op.name) && $0.accepts(op, operands, results) == nil }?
-                    .makeKernel(constants)
-            }
-        ]
+        return [HostDevice(target: HostDevice.hostTarget, lower: lower)]
     }
 }

@@ -40,6 +40,6 @@ package struct ReferenceBackend: Backend {
     }
 
     package func devices() throws(BackendError) -> [any Device] {
-        [HostDevice(target: HostDevice.hostTarget) { _, _, _, _ in nil }]
+        [HostDevice(target: HostDevice.hostTarget, lower: HostProgram.portable)]
     }
 }

@@ -55,12 +55,16 @@ INLINE __m256i lane_mask(int n) { return _mm256_loadu_si256((const __m256i *)(la
 INLINE vf vload_part(const float *p, int n) { return (vf)_mm256_maskload_ps(p, lane_mask(n)); }
 INLINE void vstore_part(float *p, vf v, int n) { _mm256_maskstore_ps(p, lane_mask(n), (__m256)v); }
 #else
+/* Without a call, around which vectors would have to leave their registers. */
 INLINE vf vload_part(const float *p, int n) {
-    vf v = (vf)(0.0f);
-    memcpy(&v, p, (size_t)n * sizeof(float));
-    return v;
+    return (vf){p[0], n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0};
 }
-INLINE void vstore_part(float *p, vf v, int n) { memcpy(p, &v, (size_t)n * sizeof(float)); }
+INLINE void vstore_part(float *p, vf v, int n) {
+    p[0] = v[0];
+    if (n > 1) p[1] = v[1];
+    if (n > 2) p[2] = v[2];
+    if (n > 3) p[3] = v[3];
+}
 #endif
 
 /* a * b + c; rounded once where the processor can. */

@@ -1,25 +1,16 @@
-package import CoreAIGraph
-package import CoreAIOps
 import Foundation
-
-/// Chooses how a host backend computes one op; nil for the table's own reference kernel. Operands that are constants are
-/// at hand during the call, so that a kernel may prepare them once.
-package typealias HostKernelLookup =
-    @Sendable (
-        Op, _ operands: [TensorType], _ results: [TensorType], _ constants: [HostTensor?]
-    ) -> ReferenceKernel?
 
 /// This machine's processor as a device: memory is the host's, and work is done inside `enqueue`.
 ///
-/// Shared by the backends that compute with host kernels; they differ in the kernels they bring.
+/// Shared by the backends that compute with host kernels; they differ in how they lower a segment to kernel calls.
 package final class HostDevice: Device {
     package let target: Target
     package let fingerprint = Fingerprint("host")
-    private let kernels: HostKernelLookup
+    private let lower: HostLowering
 
-    package init(target: Target, kernels: @escaping HostKernelLookup) {
+    package init(target: Target, lower: @escaping HostLowering) {
         self.target = target
-        self.kernels = kernels
+        self.lower = lower
     }
 
     package func finalize(_ artifact: Artifact, _ monitor: Monitor) throws(BackendError) -> FinalizedArtifact? { nil }
@@ -27,7 +18,7 @@ package final class HostDevice: Device {
     package func load(_ artifact: Artifact, _ finalized: FinalizedArtifact?, weights: any WeightSource)
         throws(BackendError) -> any Executable
     {
-        try HostExecutable(HostArtifact.decode(artifact), weights: weights, kernels: kernels)
+        try HostExecutable(HostArtifact.decode(artifact), weights: weights, lower: lower)
     }
 
     package func allocate(byteCount: Int) throws(BackendError) -> any DeviceBuffer {
@@ -43,7 +34,7 @@ package final class HostDevice: Device {
 
 /// Host memory as a device buffer: its own, or borrowed for the time of a run.
 package final class HostBuffer: DeviceBuffer, @unchecked Sendable {
-    private let memory: UnsafeMutableRawBufferPointer
+    private var memory: UnsafeMutableRawBufferPointer
     private let isOwned: Bool
     private static let looksLarge = 64 << 20
 
@@ -70,6 +61,12 @@ package final class HostBuffer: DeviceBuffer, @unchecked Sendable {
     package init(borrowing memory: UnsafeMutableRawBufferPointer) {
         self.memory = memory
         isOwned = false
+    }
+
+    /// Lends a buffer that owns nothing to other memory. Nothing may be under way that uses it.
+    package func borrow(_ memory: UnsafeMutableRawBufferPointer) {
+        precondition(!isOwned, "a buffer that owns its memory cannot borrow")
+        self.memory = memory
     }
 
     deinit { if isOwned { free(memory.baseAddress) } }

@@ -1,31 +1,23 @@
 package import CoreAIGraph
-package import CoreAIOps
+import CoreAIOps
 import Synchronization
 
-/// A segment as a list of kernel calls over host memory.
+/// A program of host kernel calls, ready to run.
 ///
-/// Views share their operand's memory. Intermediates live in scratch memory whose layout is worked out once for each
-/// assignment of the symbols.
+/// Everything that follows from the shapes (memory layout, kernel arguments) is worked out once for each assignment of the
+/// symbols and kept; a run fills in addresses and calls.
 package final class HostExecutable: Executable {
     package let slots: [Slot]
 
-    private let graph: Graph
-    private let steps: [Step]
+    private let program: HostProgram
     /// Where the memory of each value is.
     private let places: [Place]
-    private let lifetimes: [ClosedRange<Int>]
     private let temporaries: [ValueID]
-    private let constants: [Bytes]
-    /// For each output, the binding that receives its true sizes, if only the op can tell them.
-    private let sizeBindings: [ValueID: Int]
-    private let layouts = Mutex<[[Int?]: Layout]>([:])
-
-    private struct Step: Sendable {
-        let op: Op
-        let signature: Signature
-        /// Nil for a view whose result shares no memory with its operand: the bytes are copied.
-        let kernel: ReferenceKernel?
-    }
+    private let lifetimes: [ClosedRange<Int>]
+    /// Outputs that no step writes: the value they are copied from.
+    private let copies: [(binding: Int, source: ValueID)]
+    private let constantBytes: [Bytes]
+    private let frames = Mutex<Frames>(Frames())
 
     private enum Place: Hashable, Sendable {
         case binding(Int)
@@ -34,103 +26,110 @@ package final class HostExecutable: Executable {
         case unused
     }
 
-    private struct Layout: Sendable {
-        var shapes: [[Int]]
-        var arena: ArenaLayout
+    /// One assignment of the symbols.
+    final class Frame: Sendable {
+        let calls: [HostCall]
+        let shapes: HostShapes
+        /// For each value, its offset in the arena, or -1 if it is elsewhere.
+        let offsets: [Int]
+        let tableByteCount: Int
+        let scratchOffset: Int
+        let byteCount: Int
+
+        init(_ calls: [HostCall], _ shapes: HostShapes, _ offsets: [Int], arenaByteCount: Int) {
+            self.calls = calls
+            self.shapes = shapes
+            self.offsets = offsets
+            tableByteCount = (offsets.count * MemoryLayout<UnsafeRawPointer>.stride + 127) & ~63
+            scratchOffset = tableByteCount + ((arenaByteCount + 63) & ~63)
+            byteCount = scratchOffset + (calls.map(\.scratchByteCount).max() ?? 0)
+        }
     }
 
-    package init(
-        _ graph: Graph, weights: any WeightSource,
-        kernels: (
-            Op, _ operands: [TensorType], _ results: [TensorType], _ constants: [HostTensor?]
-        ) -> ReferenceKernel?
-    ) throws(BackendError) {
-        self.graph = graph
-        var slots = graph.inputs.map { Slot(graph.tensorType($0.value), .read) }
-        var places = [Place](repeating: .unused, count: graph.values.count)
-        for (index, port) in graph.inputs.enumerated() { places[port.value.index] = .binding(index) }
+    private struct Frames {
+        var bySymbols: [[Int?]: Frame] = [:]
+        var last: (symbols: [Int?], frame: Frame)?
+    }
 
-        var sizeBindings: [ValueID: Int] = [:]
-        var outputs: [ValueID: Int] = [:]
+    private static let frameLimit = 64
+
+    package init(
+        _ graph: Graph, weights: any WeightSource, lower: HostLowering
+    ) throws(BackendError) {
+        var graph = graph
+        let constants = try HostConstants(&graph, weights)
+        var slots = graph.inputs.map { Slot(graph.tensorType($0.value), .read) }
+        var bindings: [ValueID: Int] = [:]
+        for (index, port) in graph.inputs.enumerated() { bindings[port.value] = index }
+        var outputs: [(value: ValueID, binding: Int)] = []
+        var sizeBindings: [(value: ValueID, binding: Int)] = []
         let sizedByOp = Self.valuesSizedByTheirOp(in: graph)
         for port in graph.outputs {
-            outputs[port.value] = slots.count
+            outputs.append((port.value, slots.count))
             slots.append(Slot(graph.tensorType(port.value), .write))
             if sizedByOp.contains(port.value) {
-                sizeBindings[port.value] = slots.count
+                sizeBindings.append((port.value, slots.count))
                 slots.append(Slot(TensorType(.int64, [Dimension(graph.tensorType(port.value).rank)]), .write))
             }
         }
-
-        var constants: [Bytes] = []
-        for op in graph.ops where op.isConstant {
-            guard case .integer(let number)? = op[attribute: "weight"], let result = op.results.first else {
-                throw BackendError(.incompatibleArtifact, "a constant without a weight number")
-            }
-            constants.append(try Self.expand(try weights.weight(number)))
-            places[result.index] = .constant(constants.count - 1)
-        }
-        for (value, binding) in outputs where places[value.index] == .unused { places[value.index] = .binding(binding) }
-
-        var temporaries: [ValueID] = []
-        var steps: [Step] = []
-        // Walk backwards so that a view's operand can take the place of the output it ends in.
-        for op in graph.ops.reversed() where Self.isView(op) {
-            let operand = op.operands[0].index
-            let result = op.results[0].index
-            if case .binding = places[result], places[operand] == .unused { places[operand] = places[result] }
-        }
-        for op in graph.ops where !op.isConstant {
-            guard let definition = OpTable[op.name] else {
-                throw BackendError(.incompatibleArtifact, "unknown op \(op.name)")
-            }
-            if Self.isView(op) {
-                let operand = op.operands[0].index
-                let result = op.results[0].index
-                if places[result] == .unused { places[result] = places[operand] }
-                if places[result] != places[operand] {
-                    steps.append(Step(op: op, signature: definition.signature, kernel: nil))
-                }
-                continue
-            }
-            for result in op.results where places[result.index] == .unused {
-                places[result.index] = .temporary(temporaries.count)
-                temporaries.append(result)
-            }
-            let operandConstants = op.operands.map { operand -> HostTensor? in
-                guard case .constant(let index) = places[operand.index],
-                    let shape = graph.tensorType(operand).staticShape, let base = constants[index].unsafeBaseAddress
-                else { return nil }
-                return HostTensor(graph.tensorType(operand).scalar, shape, UnsafeMutableRawPointer(mutating: base))
-            }
-            let kernel = withExtendedLifetime(constants) {
-                kernels(op, op.operands.map(graph.tensorType), op.results.map(graph.tensorType), operandConstants)
-            }
-            steps.append(
-                Step(op: op, signature: definition.signature, kernel: kernel ?? definition.reference))
-        }
-
-        var first = [Int](repeating: Int.max, count: temporaries.count)
-        var last = [Int](repeating: 0, count: temporaries.count)
-        for (index, step) in steps.enumerated() {
-            for value in step.op.operands + step.op.results {
-                if case .temporary(let number) = places[value.index] {
-                    first[number] = min(first[number], index)
-                    last[number] = max(last[number], index)
-                }
-            }
-        }
+        let program = try lower(graph, constants)
         self.slots = slots
+
+        var places = [Place](repeating: .unused, count: program.graph.values.count)
+        for (value, binding) in bindings { places[value.index] = .binding(binding) }
+        let written = Set(program.steps.flatMap(\.results))
+        var copies: [(Int, ValueID)] = []
+        var constantBytes: [Bytes] = []
+        // An output takes the place of the value it is a view of, if a step writes that value and nobody else claimed it.
+        for (value, binding) in outputs {
+            let root = program.root(of: value)
+            if written.contains(root), places[root.index] == .unused {
+                places[root.index] = .binding(binding)
+            } else {
+                copies.append((binding, value))
+            }
+        }
+        for (value, binding) in sizeBindings {
+            if let size = program.sizes[value] { places[size.index] = .binding(binding) }
+        }
+        let read = Set(program.steps.flatMap(\.operands).map(program.root) + outputs.map { program.root(of: $0.value) })
+        for value in read.sorted() where places[value.index] == .unused {
+            guard let bytes = try constants.bytes(value) else { continue }
+            places[value.index] = .constant(constantBytes.count)
+            constantBytes.append(bytes)
+        }
+        constants.keep(only: read)
+        var temporaries: [ValueID] = []
+        for value in written.sorted() where places[value.index] == .unused {
+            places[value.index] = .temporary(temporaries.count)
+            temporaries.append(value)
+        }
+        var first = [Int](repeating: .max, count: temporaries.count)
+        var last = [Int](repeating: 0, count: temporaries.count)
+        func touch(_ value: ValueID, _ step: Int) {
+            guard case .temporary(let number) = places[program.root(of: value).index] else { return }
+            first[number] = min(first[number], step)
+            last[number] = max(last[number], step)
+        }
+        for (index, step) in program.steps.enumerated() {
+            for value in step.operands + step.results { touch(value, index) }
+        }
+        for (_, source) in copies { touch(source, program.steps.count) }
+        for value in program.views.keys { places[value.index] = places[program.root(of: value).index] }
+        self.program = program
         self.places = places
-        self.steps = steps
         self.temporaries = temporaries
-        self.constants = constants
-        self.sizeBindings = sizeBindings
+        self.copies = copies.map { (binding: $0, source: $1) }
+        self.constantBytes = constantBytes
         lifetimes = zip(first, last).map { $0 <= $1 ? $0...$1 : 0...0 }
     }
 
+    /// What the executable calls, in order: for reports and tests.
+    package var stepNames: [String] { program.steps.map(\.name) }
+
     package func resultShapes(for inputs: [[Int]]) throws(BackendError) -> [[Int]]? {
-        guard sizeBindings.isEmpty else { return nil }
+        guard program.sizes.isEmpty else { return nil }
+        let graph = program.graph
         var symbols = [Int?](repeating: nil, count: graph.symbolCount)
         for (port, shape) in zip(graph.inputs, inputs) {
             for (size, number) in zip(graph.tensorType(port.value).shape, shape) {
@@ -154,64 +153,71 @@ package final class HostExecutable: Executable {
         guard bindings.count == slots.count else {
             throw BackendError(.invalidArgument, "\(bindings.count) bindings for \(slots.count) slots")
         }
-        let layout = try self.layout(for: symbols, bindings)
-        let arena = try scratch(layout.arena.byteCount)
-        var addresses: [UnsafeMutableRawPointer] = []
-        addresses.reserveCapacity(bindings.count)
-        for binding in bindings {
-            guard let base = binding.buffer.hostBytes?.baseAddress else {
-                throw BackendError(.invalidArgument, "a buffer the host cannot see")
-            }
-            addresses.append(base + binding.byteOffset)
-        }
-
-        func tensor(_ value: ValueID) -> HostTensor {
-            let scalar = graph.tensorType(value).scalar
-            let shape = layout.shapes[value.index]
-            switch places[value.index] {
-            case .binding(let index): return HostTensor(scalar, shape, addresses[index])
-            case .temporary(let index): return HostTensor(scalar, shape, arena + layout.arena.offsets[index])
-            case .constant(let index):
-                let base = constants[index].unsafeBaseAddress.map { UnsafeMutableRawPointer(mutating: $0) }
-                return HostTensor(scalar, shape, base ?? arena)
-            case .unused: return HostTensor(scalar, shape, arena)
+        let frame = try self.frame(for: symbols, bindings)
+        let block = try scratch(frame.byteCount)
+        let table = block.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        let arena = block + frame.tableByteCount
+        for index in places.indices {
+            switch places[index] {
+            case .binding(let binding):
+                guard let base = bindings[binding].buffer.hostBytes?.baseAddress else {
+                    throw BackendError(.invalidArgument, "a buffer the host cannot see")
+                }
+                table[index] = base + bindings[binding].byteOffset
+            case .temporary: table[index] = arena + frame.offsets[index]
+            case .constant(let number):
+                table[index] = constantBytes[number].unsafeBaseAddress.map(UnsafeMutableRawPointer.init) ?? arena
+            case .unused: table[index] = arena
             }
         }
-
-        for step in steps {
-            guard let kernel = step.kernel else {
-                let source = tensor(step.op.operands[0])
-                tensor(step.op.results[0]).base.copyMemory(from: source.base, byteCount: source.byteCount)
-                continue
-            }
-            var context = KernelContext(
-                op: step.op, signature: step.signature, operands: step.op.operands.map(tensor),
-                results: step.op.results.map(tensor), symbols: symbols)
+        let memory = HostMemory(addresses: table, scratch: block + frame.scratchOffset)
+        for index in frame.calls.indices {
             do {
-                try kernel(&context)
+                try frame.calls[index].run(memory)
             } catch {
-                throw BackendError(.failed, GraphError(error.message, op: step.op).description)
+                throw BackendError(
+                    .failed, GraphError(error.message, op: program.steps[index].op).description)
             }
-            for (result, shape) in zip(step.op.results, context.actualShapes) {
-                guard let binding = sizeBindings[result] else { continue }
-                let sizes = addresses[binding].assumingMemoryBound(to: Int64.self)
-                for (axis, size) in (shape ?? layout.shapes[result.index]).enumerated() { sizes[axis] = Int64(size) }
-            }
+        }
+        for (binding, source) in copies {
+            guard let base = bindings[binding].buffer.hostBytes?.baseAddress else { continue }
+            let count = program.graph.tensorType(source).scalar.byteCount(frame.shapes[source]) ?? 0
+            (base + bindings[binding].byteOffset).copyMemory(from: memory[source], byteCount: count)
         }
     }
 
-    // MARK: Layout
+    // MARK: Frames
 
-    private func layout(for symbols: [Int?], _ bindings: [Binding]) throws(BackendError) -> Layout {
-        if let known = layouts.withLock({ $0[symbols] }) { return known }
+    private func frame(for symbols: [Int?], _ bindings: [Binding]) throws(BackendError) -> Frame {
+        let known = frames.withLock { frames -> Frame? in
+            if let last = frames.last, last.symbols == symbols { return last.frame }
+            guard let frame = frames.bySymbols[symbols] else { return nil }
+            frames.last = (symbols, frame)
+            return frame
+        }
+        if let known { return known }
+        let frame = try makeFrame(symbols, bindings)
+        // Sizes that come with the bindings are not told by the symbols.
+        guard program.sizes.isEmpty else { return frame }
+        frames.withLock {
+            if $0.bySymbols.count >= Self.frameLimit { $0.bySymbols.removeAll() }
+            $0.bySymbols[symbols] = frame
+            $0.last = (symbols, frame)
+        }
+        return frame
+    }
+
+    private func makeFrame(_ symbols: [Int?], _ bindings: [Binding]) throws(BackendError) -> Frame {
+        let graph = program.graph
         var shapes = [[Int]](repeating: [], count: graph.values.count)
         for (index, value) in graph.values.enumerated() {
-            guard places[index] != .unused, let type = value.type.tensor else { continue }
-            if case .binding(let binding) = places[index], sizeBindings[ValueID(index)] != nil {
+            guard let type = value.type.tensor else { continue }
+            if case .binding(let binding) = places[index], program.sizes[ValueID(index)] != nil {
                 shapes[index] = bindings[binding].shape  // the upper bound
                 continue
             }
             guard let shape = type.shape(symbols) else {
+                if places[index] == .unused { continue }
                 throw BackendError(.invalidArgument, "\(type) has no size for these inputs")
             }
             shapes[index] = shape
@@ -223,21 +229,15 @@ package final class HostExecutable: Executable {
             }
             requests.append(ArenaLayout.Request(byteCount: byteCount, lifetime: lifetime))
         }
-        let layout = Layout(shapes: shapes, arena: ArenaLayout(requests))
-        if sizeBindings.isEmpty {
-            layouts.withLock {
-                if $0.count >= Self.layoutLimit { $0.removeAll() }
-                $0[symbols] = layout
-            }
+        let arena = ArenaLayout(requests)
+        let offsets = places.map { place in
+            if case .temporary(let number) = place { arena.offsets[number] } else { -1 }
         }
-        return layout
-    }
-
-    private static let layoutLimit = 64
-
-    private static func isView(_ op: Op) -> Bool {
-        guard let definition = OpTable[op.name], case .view = definition.form else { return false }
-        return op.operands.count == 1 && op.results.count == 1
+        let known = HostShapes(symbols: symbols, shapes: shapes)
+        var calls: [HostCall] = []
+        calls.reserveCapacity(program.steps.count)
+        for step in program.steps { calls.append(try step.prepare(known)) }
+        return Frame(calls, known, offsets, arenaByteCount: arena.byteCount)
     }
 
     /// Outputs whose type names a symbol that no input of the segment and no op before it can give.
@@ -245,39 +245,6 @@ package final class HostExecutable: Executable {
         var values: Set<ValueID> = []
         for op in graph.ops where op[attribute: sizedByOpAttribute] != nil { values.formUnion(op.results) }
         return values
-    }
-
-    /// A constant as kernels read it: mapped bytes as they are where the layout allows, else expanded once.
-    private static func expand(_ weight: Weight) throws(BackendError) -> Bytes {
-        guard let shape = weight.type.staticShape, let byteCount = weight.type.scalar.byteCount(shape) else {
-            throw BackendError(.invalidArgument, "a weight of type \(weight.type)")
-        }
-        let isPlain = weight.constant.packing == .elements && !weight.type.scalar.isSubByte
-        if isPlain, weight.constant.bytes.count >= byteCount,
-            weight.constant.bytes.unsafeBaseAddress.map({ Int(bitPattern: $0) % alignment(of: weight.type.scalar) == 0 }
-            ) ?? true
-        {
-            return weight.constant.bytes
-        }
-        guard let definition = OpTable[Op.constantName] else {
-            throw BackendError(.failed, "the op table has no constant")
-        }
-        let op = Op(Op.constantName, attributes: [NamedAttribute("value", .elements(weight.constant))])
-        do {
-            return try Bytes(byteCount: byteCount) { memory in
-                guard let base = memory.baseAddress else { return }
-                var context = KernelContext(
-                    op: op, signature: definition.signature, operands: [],
-                    results: [HostTensor(weight.type.scalar, shape, base)])
-                try definition.reference(&context)
-            }
-        } catch {
-            throw BackendError(.failed, "a weight of type \(weight.type): \(error)")
-        }
-    }
-
-    private static func alignment(of scalar: ScalarType) -> Int {
-        (scalar.complexPart ?? scalar).byteStride
     }
 }
 

@@ -1,6 +1,7 @@
 package import CoreAIBackend
 package import CoreAIGraph
 package import CoreAIOps
+import Dispatch
 import Synchronization
 
 /// Walks a plan: binds memory to its values, runs its segments in order, and gives sizes to symbols as they become known.
@@ -16,6 +17,16 @@ package final class Executor: FunctionExecutor {
     let memory: MemoryPlan
     /// For each op of control flow, the executors of its regions.
     let regions: [OpID: [Executor]]
+    /// The values of inputs, then of states.
+    let arguments: [ValueID]
+    /// The arguments' sizes that give symbols their values.
+    private let sizeSources: [(argument: Int, axis: Int, symbol: Int)]
+    private let noSymbols: [Int?]
+    /// Nothing but segments, in one order.
+    private let hasOnlySegments: Bool
+    /// Each run does the same work on this machine's processor.
+    private let isUniform: Bool
+    private let lastNanoseconds = Atomic<Int>(.max)
     private let contexts = Mutex<[ExecutionContext]>([])
     private let frames = Mutex<[[Int?]: Frame]>([:])
 
@@ -33,14 +44,32 @@ package final class Executor: FunctionExecutor {
         self.executables = executables
         self.devices = devices
         memory = try MemoryPlan(plan)
+        arguments = plan.graph.inputs.map(\.value) + plan.graph.states.map(\.input)
+        sizeSources = arguments.enumerated().flatMap { index, value in
+            plan.graph.tensorType(value).shape.enumerated().compactMap { axis, size in
+                size.symbolNumber.map { (index, axis, $0) }
+            }
+        }
+        noSymbols = Array(repeating: nil, count: plan.graph.symbolCount)
+        hasOnlySegments = plan.steps.allSatisfy { if case .run = $0 { true } else { false } }
+        isUniform = hasOnlySegments && plan.graph.symbolCount == 0 && devices.allSatisfy { $0 is HostDevice }
     }
+
+    /// Handing over to another thread and back takes about as long.
+    private static let brief = 20_000
+
+    package var isBrief: Bool { lastNanoseconds.load(ordering: .relaxed) < Self.brief }
 
     package func run(
         inputs: [HostTensor], states: [HostTensor], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
         isCancelled: () -> Bool
     ) throws {
-        let symbols = [Int?](repeating: nil, count: plan.graph.symbolCount)
-        try run(inputs: inputs, states: states, symbols: symbols, output: output, isCancelled: isCancelled)
+        let start = isUniform ? DispatchTime.now().uptimeNanoseconds : 0
+        try run(inputs: inputs, states: states, symbols: noSymbols, output: output, isCancelled: isCancelled)
+        if isUniform {
+            let end = DispatchTime.now().uptimeNanoseconds
+            lastNanoseconds.store(Int(clamping: end - start), ordering: .relaxed)
+        }
     }
 
     /// - Parameter outer: the values of the symbols of the graph this one is a region of.
@@ -49,18 +78,27 @@ package final class Executor: FunctionExecutor {
         output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
         isCancelled: () -> Bool
     ) throws {
-        var symbols = outer
-        while symbols.count < plan.graph.symbolCount { symbols.append(nil) }
-        let arguments = plan.graph.inputs.map(\.value) + plan.graph.states.map(\.input)
-        for (value, tensor) in zip(arguments, inputs + states) {
-            for (size, number) in zip(plan.graph.tensorType(value).shape, tensor.shape) {
-                if let symbol = size.symbolNumber { symbols[symbol] = number }
+        guard inputs.count == plan.graph.inputs.count, states.count == plan.graph.states.count else {
+            throw BackendError(
+                .invalidArgument,
+                "'\(descriptor.name)' takes \(arguments.count) inputs and states, found \(inputs.count + states.count)")
+        }
+        let context = try takeContext()
+        let frame: Frame
+        if let last = context.frame, context.outer == outer, fits(last, inputs, states) {
+            frame = last
+        } else {
+            do {
+                frame = try self.frame(for: symbols(inputs, states, outer))
+                try context.prepare(self, frame, outer: outer)
+            } catch {
+                giveBack(context)  // nothing was enqueued
+                throw error
             }
         }
-        let frame = try frame(for: symbols)
-        let context = try takeContext()
-        var run = ExecutorRun(executor: self, frame: frame, context: context, symbols: symbols)
-        try run.bind(zip(arguments, inputs + states))
+        context.bind(inputs: inputs, states: states)
+        var run = ExecutorRun(executor: self, frame: frame, context: context, inputs: inputs, states: states)
+        if frame.isStraight { try run.placeOutputs(output) }
         for step in plan.steps {
             if isCancelled() { throw CancellationError() }
             try run.perform(step, output, isCancelled)
@@ -69,21 +107,40 @@ package final class Executor: FunctionExecutor {
         try run.wait()
         try run.updateStates(states)
         // Only now: after a failure the context is dropped, since a stream that failed fails all later work.
-        contexts.withLock { $0.append(context) }
+        giveBack(context)
     }
+
+    // MARK: Contexts
 
     private func takeContext() throws -> ExecutionContext {
         if let context = contexts.withLock({ $0.popLast() }) { return context }
-        return try ExecutionContext(devices)
+        return try ExecutionContext(devices, argumentCount: arguments.count, outputCount: plan.graph.outputs.count)
+    }
+
+    /// As many runs compute at once as the worker pool is wide; more contexts than twice that were left by a wider one.
+    private func giveBack(_ context: ExecutionContext) {
+        let limit = 2 * WorkerPool.shared.width
+        contexts.withLock { if $0.count < limit { $0.append(context) } }
     }
 
     // MARK: Shapes
 
-    /// What follows from the sizes of the inputs alone.
-    struct Frame: Sendable {
-        /// For each value, its shape if it is known before the run starts.
-        var shapes: [[Int]?]
-        var arena: ArenaLayout
+    private func symbols(_ inputs: [HostTensor], _ states: [HostTensor], _ outer: [Int?]) -> [Int?] {
+        var symbols = outer
+        while symbols.count < plan.graph.symbolCount { symbols.append(nil) }
+        for source in sizeSources {
+            let tensor = source.argument < inputs.count ? inputs[source.argument] : states[source.argument - inputs.count]
+            symbols[source.symbol] = tensor.shape[source.axis]
+        }
+        return symbols
+    }
+
+    /// The arguments' sizes are those of `frame`.
+    private func fits(_ frame: Frame, _ inputs: [HostTensor], _ states: [HostTensor]) -> Bool {
+        sizeSources.allSatisfy { source in
+            let tensor = source.argument < inputs.count ? inputs[source.argument] : states[source.argument - inputs.count]
+            return frame.symbols[source.symbol] == tensor.shape[source.axis]
+        }
     }
 
     private static let frameLimit = 256
@@ -98,7 +155,13 @@ package final class Executor: FunctionExecutor {
             let byteCount = try shapes[value.index].map { try bytes(of: value, $0) } ?? 0
             requests.append(ArenaLayout.Request(byteCount: byteCount, lifetime: lifetime))
         }
-        let frame = Frame(shapes: shapes, arena: ArenaLayout(requests))
+        let arguments = Set(arguments)
+        let isStraight =
+            hasOnlySegments
+            && arguments.allSatisfy { shapes[$0.index] != nil }
+            && memory.directOutputs.allSatisfy { !arguments.contains($0.value) }
+            && plan.segments.allSatisfy { ($0.inputs + $0.outputs).allSatisfy { shapes[$0.index] != nil } }
+        let frame = Frame(symbols: symbols, shapes: shapes, arena: ArenaLayout(requests), isStraight: isStraight)
         frames.withLock {
             if $0.count >= Self.frameLimit { $0.removeAll() }
             $0[symbols] = frame

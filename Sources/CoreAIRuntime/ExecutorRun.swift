@@ -5,31 +5,22 @@ import CoreAIOps
 /// One run of an executor: where each value is, and what is known of sizes.
 struct ExecutorRun {
     let executor: Executor
-    let frame: Executor.Frame
+    let frame: Frame
     let context: ExecutionContext
     var symbols: [Int?]
     /// Where each value is in this run.
     var bindings: [Binding?]
-    private var fences: [Fence] = []
 
-    init(executor: Executor, frame: Executor.Frame, context: ExecutionContext, symbols: [Int?]) {
+    /// - Parameter context: prepared for `frame`, and bound to the arguments.
+    init(executor: Executor, frame: Frame, context: ExecutionContext, inputs: [HostTensor], states: [HostTensor]) {
         self.executor = executor
         self.frame = frame
         self.context = context
-        self.symbols = symbols
-        bindings = Array(repeating: nil, count: executor.plan.graph.values.count)
-    }
-
-    mutating func bind(_ arguments: some Sequence<(ValueID, HostTensor)>) throws {
-        for (value, tensor) in arguments { bindings[value.index] = Self.binding(tensor) }
-        for (value, constant) in executor.memory.constants {
-            bindings[value.index] = Binding(constant, shape: frame.shapes[value.index] ?? [])
-        }
-        try context.reserve(frame.arena.byteCount)
-        for (index, entry) in executor.memory.arenaValues.enumerated() {
-            guard let shape = frame.shapes[entry.value.index] else { continue }
-            bindings[entry.value.index] = Binding(
-                context.arena, byteOffset: frame.arena.offsets[index], shape: shape)
+        symbols = frame.symbols
+        bindings = context.bindings
+        for (index, value) in executor.arguments.enumerated() where bindings[value.index] == nil {
+            let tensor = index < inputs.count ? inputs[index] : states[index - inputs.count]
+            bindings[value.index] = context.binding(ofArgument: index, shape: tensor.shape)
         }
     }
 
@@ -51,6 +42,7 @@ struct ExecutorRun {
     }
 
     private mutating func run(_ index: Int, _ output: (Int, [Int]) throws -> HostTensor) throws {
+        if frame.isStraight { return try enqueue(index, context.lists[index]) }
         let segment = executor.plan.segments[index]
         var list: [Binding] = []
         list.reserveCapacity(segment.inputs.count + segment.outputs.count)
@@ -59,14 +51,8 @@ struct ExecutorRun {
         try enqueue(index, list)
     }
 
-    private mutating func enqueue(_ index: Int, _ list: [Binding]) throws {
-        let fence = try context.streams[index].enqueue(
-            executor.executables[index], list, symbols: symbols, after: fences)
-        if let last = fences.firstIndex(where: { $0.stream === fence.stream }) {
-            fences[last] = fence
-        } else {
-            fences.append(fence)
-        }
+    private func enqueue(_ index: Int, _ list: [Binding]) throws {
+        try context.enqueue(index, of: executor, list, symbols)
     }
 
     func bound(_ value: ValueID) throws -> Binding {
@@ -94,7 +80,7 @@ struct ExecutorRun {
     }
 
     /// Memory of the caller's for an output, if it can be had at all.
-    private func checkedOutput(
+    func checkedOutput(
         _ value: ValueID, _ index: Int, _ shape: [Int], _ output: (Int, [Int]) throws -> HostTensor
     ) throws -> HostTensor {
         try HostBuffer.checkRoom(for: executor.bytes(of: value, shape))
@@ -195,6 +181,14 @@ struct ExecutorRun {
 
     // MARK: The end
 
+    /// Gives every output that a segment writes its memory.
+    func placeOutputs(_ output: (Int, [Int]) throws -> HostTensor) throws {
+        for (index, value) in executor.memory.directOutputs {
+            let tensor = try checkedOutput(value, index, frame.shapes[value.index] ?? [], output)
+            context.bind(output: index, to: tensor)
+        }
+    }
+
     /// Outputs that no segment wrote to their own memory: inputs, constants, and values given out twice.
     func handOn(_ output: (Int, [Int]) throws -> HostTensor) throws {
         guard !executor.memory.copiedOutputs.isEmpty else { return }
@@ -209,6 +203,7 @@ struct ExecutorRun {
     /// Moves what each state is left with to the caller's memory, when nobody reads what it held before.
     func updateStates(_ states: [HostTensor]) throws {
         let ports = executor.plan.graph.states
+        guard ports.contains(where: { $0.output != $0.input }) else { return }
         // A state that ends as another began (a swap) must leave its memory before that one's is written.
         let entries = Set(ports.map(\.input))
         var moved: [ValueID: Binding] = [:]
@@ -238,5 +233,5 @@ struct ExecutorRun {
         to.copyMemory(from: from + source.byteOffset, byteCount: byteCount)
     }
 
-    func wait() throws(BackendError) { for fence in fences { try fence.wait() } }
+    func wait() throws(BackendError) { try context.wait() }
 }

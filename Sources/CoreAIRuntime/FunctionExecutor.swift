@@ -8,6 +8,8 @@ package protocol FunctionExecutor: AnyObject, Sendable {
     var descriptor: InferenceFunctionDescriptor { get }
     /// How many plans its runs have needed so far: one, unless sizes of 1 changed what broadcasts mean.
     var planCount: Int { get }
+    /// Every run takes less time than to hand it to another thread and back, so it may run where it is asked for.
+    var isBrief: Bool { get }
 
     /// - Parameters:
     ///   - inputs: in the descriptor's order.
@@ -25,4 +27,5 @@ package protocol FunctionExecutor: AnyObject, Sendable {
 
 extension FunctionExecutor {
     package var planCount: Int { 1 }
+    package var isBrief: Bool { false }
 }

@@ -46,10 +46,15 @@ public struct InferenceFunction: Sendable {
 
     private typealias Results = [(name: String, content: InferenceValue.Content)]
 
-    /// Runs on a thread of our own: one hop out, one back.
+    /// Runs on a thread of our own: one hop out, one back. A run that is shorter than that stays here.
     nonisolated(nonsending) private func perform(_ arguments: RunArguments) async throws -> Results {
         try Task.checkCancellation()
         let executor = executor
+        if executor.isBrief,
+            let result = RunThreads.shared.runHere({ Result { try executor.execute(arguments) { false } } })
+        {
+            return try result.get()
+        }
         let flag = CancellationFlag()
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Results, any Error>) in

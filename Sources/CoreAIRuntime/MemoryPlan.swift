@@ -8,6 +8,8 @@ struct MemoryPlan: Sendable {
     var arenaValues: [(value: ValueID, lifetime: ClosedRange<Int>)] = []
     /// Values that segments write straight to an output.
     var outputOf: [ValueID: Int] = [:]
+    /// The same in order of the values, with the number of the output first.
+    var directOutputs: [(index: Int, value: ValueID)] = []
     /// Outputs that are copied when everything has run.
     var copiedOutputs: [(index: Int, value: ValueID)] = []
     /// Constants that are outputs, or that sizes are resolved from.
@@ -43,6 +45,7 @@ struct MemoryPlan: Sendable {
                 copiedOutputs.append((index, port.value))
             }
         }
+        directOutputs = outputOf.sorted { $0.key < $1.key }.map { ($0.value, $0.key) }
         for value in firstStep.keys.sorted() where outputOf[value] == nil && !sizedByOp.contains(value) {
             let first = firstStep[value] ?? 0
             arenaValues.append((value, first...max(first, lastStep[value] ?? first)))

@@ -4,24 +4,27 @@ import Glibc
 
 /// Threads of our own for runs, so that computing never blocks Swift's cooperative pool.
 ///
-/// They are made on demand, up to twice the width of the worker pool, and kept; further work waits in line.
+/// As many jobs run at once as the worker pool is wide: each computes, and more would only take processors and memory from
+/// one another. Further work waits in line. Threads are made on demand and kept.
 final class RunThreads: @unchecked Sendable {
-    static let shared = RunThreads(limit: 2 * WorkerPool.shared.width)
+    static let shared = RunThreads(pool: .shared)
 
     typealias Job = @Sendable () -> Void
 
-    private let limit: Int
+    private let pool: WorkerPool
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     // All under the mutex.
     private var line: [Job] = []
     private var first = 0
-    private var idle = 0
+    private var running = 0
+    /// Threads, and those of them that wait for work.
     private var count = 0
+    private var idle = 0
 
     /// Threads live as long as the process, and so does this object.
-    init(limit: Int) {
-        self.limit = max(limit, 1)
+    init(pool: WorkerPool) {
+        self.pool = pool
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
     }
@@ -30,19 +33,45 @@ final class RunThreads: @unchecked Sendable {
     func submit(_ job: @escaping Job) {
         pthread_mutex_lock(mutex)
         line.append(job)
-        let needsThread = line.count - first > idle && count < limit
+        pthread_mutex_unlock(mutex)
+        offer()
+    }
+
+    /// Finds a thread for what waits in line, if one more may run.
+    private func offer() {
+        pthread_mutex_lock(mutex)
+        let mayRun = running < pool.width && first < line.count
+        let needsThread = mayRun && idle == 0 && count < pool.width
         if needsThread { count += 1 }
         pthread_mutex_unlock(mutex)
-        if !needsThread {
-            pthread_cond_signal(condition)
-        } else if !makeThread() {
+        if needsThread {
+            if makeThread() { return }
             pthread_mutex_lock(mutex)
             count -= 1
             let isAlone = count == 0
             pthread_mutex_unlock(mutex)
             demand(!isAlone, "CoreAI: the system refuses to make a thread")
-            pthread_cond_signal(condition)
         }
+        // Who is at work looks at the line before it sleeps.
+        if mayRun { pthread_cond_signal(condition) }
+    }
+
+    /// Runs `job` here and now if one more may run and none waits, else answers nil. For jobs shorter than the way to
+    /// another thread and back.
+    func runHere<Result>(_ job: () -> Result) -> Result? {
+        pthread_mutex_lock(mutex)
+        let mayRun = running < pool.width && first == line.count
+        if mayRun { running += 1 }
+        pthread_mutex_unlock(mutex)
+        guard mayRun else { return nil }
+        defer {
+            pthread_mutex_lock(mutex)
+            running -= 1
+            let isWaitedFor = first < line.count
+            pthread_mutex_unlock(mutex)
+            if isWaitedFor { offer() }
+        }
+        return pool.whileRunning(job)
     }
 
     private func makeThread() -> Bool {
@@ -64,10 +93,10 @@ final class RunThreads: @unchecked Sendable {
     }
 
     private func work() -> Never {
+        pthread_mutex_lock(mutex)
         while true {
-            pthread_mutex_lock(mutex)
             idle += 1
-            while first == line.count { pthread_cond_wait(condition, mutex) }
+            while first == line.count || running >= pool.width { pthread_cond_wait(condition, mutex) }
             idle -= 1
             let job = line[first]
             line[first] = {}
@@ -76,8 +105,11 @@ final class RunThreads: @unchecked Sendable {
                 line.removeAll(keepingCapacity: true)
                 first = 0
             }
+            running += 1
             pthread_mutex_unlock(mutex)
-            job()
+            pool.whileRunning(job)
+            pthread_mutex_lock(mutex)
+            running -= 1
         }
     }
 }

@@ -11,7 +11,7 @@ import Testing
         "Sources/CoreAIGraph": [],
         "Sources/CoreAIOps": ["CoreAIGraph", "CKernels"],
         "Sources/CoreAIAsset": ["CoreAIGraph", "CSHA256"],
-        "Sources/CoreAIBackend": ["CoreAIGraph", "CoreAIOps"],
+        "Sources/CoreAIBackend": ["CoreAIGraph", "CoreAIOps", "CKernels"],
         "Sources/CoreAIPlanner": ["CoreAIGraph", "CoreAIOps", "CoreAIBackend"],
         "Sources/CoreAIRuntime": ["CoreAIGraph", "CoreAIOps", "CoreAIBackend"],
         "Sources/CoreAIDelegates": [

@@ -42,7 +42,7 @@ let convolutionClaim = KernelClaim(
             x.pointer(as: Float.self), weights.pointer(as: Float.self), y.pointer(as: Float.self),
             image: index / tiles / shape.groups, group: group, rows: rows)
     }
-    if shape.multiplications < multiplicationsWorthSharing {
+    if shape.multiplications < Double(multiplicationsWorthSharing) {
         for index in 0..<tasks { compute(index) }
     } else {
         WorkerPool.shared.parallel(tasks, compute)

@@ -31,7 +31,7 @@ let depthwiseClaim = KernelClaim(
         planes.compute(plane, source.pointer, factors.pointer, result.pointer)
     }
     let count = y.shape[0] * y.shape[1]
-    if Double(y.count) * Double(weights.shape[2] * weights.shape[3]) < multiplicationsWorthSharing {
+    if Double(y.count) * Double(weights.shape[2] * weights.shape[3]) < Double(multiplicationsWorthSharing) {
         for plane in 0..<count { compute(plane) }
     } else {
         WorkerPool.shared.parallel(count, compute)

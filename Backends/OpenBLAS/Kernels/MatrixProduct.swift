@@ -32,7 +32,7 @@ let matrixProductClaim = KernelClaim(
     // One right operand for the whole batch: the batch is more rows of the left.
     if bOffsets.allSatisfy({ $0 == 0 }), aOffsets.enumerated().allSatisfy({ $1 == $0 * m * k }) {
         product(a, 0, b, 0, c, 0, m: m * count, n: n, k: k)
-    } else if count >= WorkerPool.shared.width, Double(count * m * n) * Double(k) > multiplicationsWorthSharing {
+    } else if count >= WorkerPool.shared.width, Double(count * m * n) * Double(k) > Double(multiplicationsWorthSharing) {
         WorkerPool.shared.parallel(count) { index in
             multiply(
                 a, aOffsets[index], b, bOffsets[index], c, index * m * n, rows: 0..<m, columns: 0..<n, m: m, n: n,
@@ -44,9 +44,6 @@ let matrixProductClaim = KernelClaim(
         }
     }
 }
-
-/// Below this a hand-over to other threads costs more than it saves.
-let multiplicationsWorthSharing = 1e6
 
 /// Element offset of each batch entry of an operand whose batch sizes broadcast to `batch`.
 private func batchOffsets(_ shape: ArraySlice<Int>, to batch: ArraySlice<Int>, block: Int) -> [Int] {
@@ -71,7 +68,7 @@ func product(
 ) {
     let width = WorkerPool.shared.width
     let work = Double(m) * Double(n) * Double(k)
-    guard width > 1, work > multiplicationsWorthSharing, max(m, n) >= 2 * width else {
+    guard width > 1, work > Double(multiplicationsWorthSharing), max(m, n) >= 2 * width else {
         multiply(a, aOffset, b, bOffset, c, cOffset, rows: 0..<m, columns: 0..<n, m: m, n: n, k: k)
         return
     }

@@ -20,6 +20,9 @@ void coreai_widen_half(const uint16_t *_Nonnull source, float *_Nonnull target, 
 /* Rounds to half precision, to nearest even; overflow to infinity. `count` elements each, no overlap. */
 void coreai_narrow_half(const float *_Nonnull source, uint16_t *_Nonnull target, size_t count);
 
+/* Asks for huge pages where the system has them on request. `memory` is aligned to a page. */
+void coreai_advise_huge_pages(void *_Nonnull memory, size_t count);
+
 /* MARK: What follows a product or a convolution while its sums are in registers */
 
 typedef enum {
@@ -89,6 +92,7 @@ typedef struct {
 typedef enum { COREAI_PW_FLOAT, COREAI_PW_HALF, COREAI_PW_BFLOAT, COREAI_PW_BOOL } coreai_pointwise_type;
 
 #define COREAI_PW_MAX_RANK 6
+#define COREAI_PW_MAX_REGISTERS 64 /* operands, constants and steps together; nothing is done for programs of more */
 
 /* A tensor as the program reads it over the result's shape; strides are 0 where it is broadcast. */
 typedef struct {

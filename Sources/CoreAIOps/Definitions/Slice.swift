@@ -201,12 +201,12 @@ private func pick(
 // MARK: Positions
 
 /// The positions that a slice takes along one axis.
-struct SliceRange {
-    let first: Int
-    let count: Int
+package struct SliceRange {
+    package let first: Int
+    package let count: Int
 
     /// - Parameter stride: not 0.
-    init(size: Int, start: Int, end: Int, stride: Int) {
+    package init(size: Int, start: Int, end: Int, stride: Int) {
         if stride > 0 {
             let first = min(max(start < 0 ? start + size : start, 0), size)
             let last = min(max(end < 0 ? end + size : end, 0), size)

@@ -102,7 +102,7 @@ extension Command {
             which order they run. Runs nothing.
             """
         ],
-        options: [.function, .units, .ops, .ignoreHash],
+        options: [.function, .units, .ops, .planGraph, .ignoreHash],
         examples: [
             Example(line: "coreai plan detector.aimodel", meaning: "read the plan"),
             Example(

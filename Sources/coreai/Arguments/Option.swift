@@ -46,6 +46,8 @@ extension Option {
         "--serve-stdio", .flag, nil, "stay loaded and answer JSON lines on standard input, as above")
     static let json = Option("--json", .flag, nil, "print one JSON object instead of text")
     static let graph = Option("--graph", .flag, nil, "print every graph; constants over 64 bytes as their size")
+    static let planGraph = Option(
+        "--graph", .flag, nil, "print the graph that was planned; constants over 64 bytes as their size")
     static let ops = Option(
         "--ops", .flag, nil, "list each operation with its backend, the reason, and its source line")
     static let help = Option("--help", .flag, nil, "print this help")

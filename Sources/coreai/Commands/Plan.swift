@@ -11,6 +11,7 @@ func planCommand(_ arguments: Arguments) async throws {
     addPlacement(placement, to: &about)
     for note in model.loadReport.notes { about.add("note", note) }
     print(about.text() + "\n" + plan.description, terminator: "")
+    if arguments.flag(.planGraph) { print("\n" + plan.graph.text(constantLimit: 64), terminator: "") }
     guard arguments.flag(.ops) else { return }
     var table = TextTable(.right)
     table.add("op", "name", "backend", "source", "why not elsewhere")

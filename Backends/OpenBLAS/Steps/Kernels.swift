@@ -1,0 +1,98 @@
+import CKernels
+import CoreAIBackend
+import CoreAIGraph
+
+/// The table of kernels of the best level this processor has.
+nonisolated(unsafe) let kernels = coreai_kernels_best().pointee
+
+/// Floats in memory of their own, aligned for the kernels; packed weights above all.
+final class FloatBuffer: @unchecked Sendable {
+    let base: UnsafeMutablePointer<Float>
+    let count: Int
+
+    init(count: Int) {
+        self.count = count
+        let byteCount = max(64, (count * 4 + 63) & ~63)
+        // Large blocks on huge pages: a whole network gains 2 to 3 per cent.
+        let isLarge = byteCount >= 1 << 20
+        let alignment = isLarge ? 1 << 21 : 64
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: alignment)
+        if isLarge { coreai_advise_huge_pages(memory, byteCount) }
+        base = memory.assumingMemoryBound(to: Float.self)
+    }
+
+    convenience init(_ values: [Float]) {
+        self.init(count: values.count)
+        for (index, value) in values.enumerated() { base[index] = value }
+    }
+
+    deinit { UnsafeMutableRawPointer(base).deallocate() }
+}
+
+/// Below so many multiplications a hand-over to other threads costs more than it saves.
+let multiplicationsWorthSharing = 400_000
+
+/// Into how many parts work is cut for the pool: so many that a thread that is late costs little.
+func partCount(_ multiplications: Int, atMost limit: Int) -> Int {
+    let width = WorkerPool.shared.width
+    guard width > 1, multiplications > multiplicationsWorthSharing else { return 1 }
+    return max(1, min(limit, width * 4, multiplications / (multiplicationsWorthSharing / 4)))
+}
+
+/// Calls `body` for each part, on this thread and the pool's.
+func inParts(_ count: Int, _ body: (Int) -> Void) {
+    if count == 1 { return body(0) }
+    withoutActuallyEscaping(body) { body in
+        // The pool returns when every part is done.
+        nonisolated(unsafe) let body = body
+        WorkerPool.shared.parallel(count) { body($0) }
+    }
+}
+
+/// What part `part` of `parts` equal ones has of so many things.
+func share(_ count: Int, _ part: Int, of parts: Int) -> Range<Int> {
+    count * part / parts..<count * (part + 1) / parts
+}
+
+/// The tail of a product, ready for shapes.
+struct PreparedTail: Sendable {
+    let residual: ValueID?
+    let rest: ChainKernel.PreparedChain?
+    private let restOperands: [ValueID]
+    private let bias: FloatBuffer?
+    private let activation: coreai_activation
+    private let low: Float
+    private let high: Float
+
+    init(_ tail: Tail, bias: FloatBuffer?, _ shapes: HostShapes, result: [Int]) throws(BackendError) {
+        residual = tail.residual
+        self.bias = bias
+        (activation, low, high) = (tail.activation, tail.low, tail.high)
+        let operands = tail.rest.map { Array($0.operands.dropFirst()) } ?? []
+        restOperands = operands
+        if let rest = tail.rest {
+            self.rest = try rest.prepared([result] + operands.map { shapes[$0] }, result: result)
+        } else {
+            rest = nil
+        }
+    }
+
+    /// The epilogue of a result that begins `offset` floats into its tensor.
+    @inline(__always)
+    func epilogue(_ memory: HostMemory, offset: Int, stride: Int) -> coreai_epilogue {
+        coreai_epilogue(
+            bias: bias.map { UnsafePointer($0.base) }, residual: residual.map { UnsafePointer(memory.floats($0)) + offset },
+            residual_stride: stride, activation: activation, low: low, high: high)
+    }
+
+    /// The rest of the chain over elements `range` of the result, in place.
+    func finish(_ memory: HostMemory, _ result: UnsafeMutablePointer<Float>, _ range: Range<Int>) {
+        guard let rest else { return }
+        withUnsafeTemporaryAllocation(of: UnsafeRawPointer.self, capacity: restOperands.count + 1) { addresses in
+            guard let base = addresses.baseAddress else { return }
+            base[0] = UnsafeRawPointer(result)
+            for (index, value) in restOperands.enumerated() { base[index + 1] = UnsafeRawPointer(memory[value]) }
+            rest.run(base, result, range)
+        }
+    }
+}

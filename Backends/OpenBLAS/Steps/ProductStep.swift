@@ -1,0 +1,244 @@
+import CKernels
+import CoreAIBackend
+import CoreAIGraph
+import CoreAIOps
+
+/// A tensor seen through a transpose: what it reads and how.
+struct StridedOperand: Sendable {
+    var source: ValueID
+    /// Axis n of the operand is this axis of the source.
+    var permutation: [Int]
+
+    init(_ value: ValueID, rank: Int) {
+        source = value
+        permutation = Array(0..<rank)
+    }
+
+    init(_ source: ValueID, _ permutation: [Int]) {
+        self.source = source
+        self.permutation = permutation
+    }
+
+    /// Strides of the operand's axes, in elements.
+    func strides(_ shapes: HostShapes) -> [Int] {
+        let own = rowMajorStrides(shapes[source])
+        return permutation.map { own[$0] }
+    }
+
+    func shape(_ shapes: HostShapes) -> [Int] { permutation.map { shapes[source][$0] } }
+}
+
+func rowMajorStrides(_ shape: [Int]) -> [Int] {
+    var strides = [Int](repeating: 1, count: shape.count)
+    for axis in stride(from: shape.count - 2, through: 0, by: -1) { strides[axis] = strides[axis + 1] * shape[axis + 1] }
+    return strides
+}
+
+/// Matrix products of floats, through the packed kernels.
+enum ProductStep {
+    // MARK: By constant weights
+
+    /// `a` times a constant matrix that is packed now.
+    static func byWeights(
+        _ op: Op, a: ValueID, weights: HostTensor, isTransposed: Bool, scalar: ScalarType, result: ValueID, tail: Tail
+    ) throws(BackendError) -> HostStep {
+        let rank = weights.rank
+        let (rows, columns) = (weights.shape[rank - 2], weights.shape[rank - 1])
+        let (depth, width) = isTransposed ? (columns, rows) : (rows, columns)
+        try checkSizes([depth, width])
+        let wide = weights.scalar == .float32 ? nil : try Widening.widened(weights)
+        let source = wide?.base ?? weights.pointer(as: Float.self)
+        let (rowStride, columnStride) = isTransposed ? (1, columns) : (columns, 1)
+        let scaled = tail.scale.map { scale in
+            let buffer = FloatBuffer(count: depth * width)
+            for k in 0..<depth {
+                for n in 0..<width {
+                    buffer.base[k * width + n] = source[k * rowStride + n * columnStride] * scale[n]
+                }
+            }
+            return buffer
+        }
+        let panel = kernels.gemm_panel(Int32(width))
+        let packed = FloatBuffer(count: kernels.gemm_packed_count(Int32(depth), Int32(width), panel))
+        withExtendedLifetime((wide, scaled)) {
+            if let scaled {
+                kernels.gemm_pack(scaled.base, width, 1, Int32(depth), Int32(width), panel, packed.base)
+            } else {
+                kernels.gemm_pack(source, rowStride, columnStride, Int32(depth), Int32(width), panel, packed.base)
+            }
+        }
+        let bias = tail.bias.map(FloatBuffer.init)
+        return HostStep(
+            op, name: (["matmul packed"] + tail.words).joined(separator: " + "),
+            operands: [a] + tail.operands(beside: result), results: [result]
+        ) { (shapes) throws(BackendError) in
+            let (x, y) = (shapes[a], shapes[result])
+            guard y.allSatisfy({ $0 > 0 }) else { return HostCall { _ in } }
+            let rows = y.dropLast().reduce(1, *)
+            try checkSizes([rows])
+            let tail = try PreparedTail(tail, bias: bias, shapes, result: y)
+            let call = PackedProduct(packed: packed, depth: depth, columns: width, panel: Int(panel), rows: rows, tail: tail)
+            guard scalar == .float32 else {
+                return widening(scalar, [(a, x.reduce(1, *))], (result, rows * width), scratch: 0) {
+                    memory, inputs, output, _ in
+                    call.run(memory, inputs[0], output)
+                }
+            }
+            return HostCall { memory in call.run(memory, memory.floats(a), memory.floats(result)) }
+        }
+    }
+
+    private struct PackedProduct: Sendable {
+        let packed: FloatBuffer
+        let depth: Int
+        let columns: Int
+        let panel: Int
+        let rows: Int
+        let tail: PreparedTail
+        private let parts: Int
+        private let splitsColumns: Bool
+
+        init(packed: FloatBuffer, depth: Int, columns: Int, panel: Int, rows: Int, tail: PreparedTail) {
+            (self.packed, self.depth, self.columns, self.panel) = (packed, depth, columns, panel)
+            (self.rows, self.tail) = (rows, tail)
+            let panels = (columns + panel - 1) / panel
+            let work = rows * columns * max(1, depth)
+            splitsColumns = rows < 24 * WorkerPool.shared.width && panels > 1
+            var parts = splitsColumns ? partCount(work, atMost: panels) : partCount(work, atMost: max(1, rows / 12))
+            if tail.rest != nil, !splitsColumns { parts = max(parts, min(rows / 24, rows * columns * 4 >> 17)) }
+            self.parts = max(1, parts)
+        }
+
+        func run(_ memory: HostMemory, _ a: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>) {
+            inParts(parts) { part in
+                var rows = 0..<self.rows
+                var columns = 0..<self.columns
+                if splitsColumns {
+                    let panels = share((self.columns + panel - 1) / panel, part, of: parts)
+                    columns = panels.lowerBound * panel..<min(self.columns, panels.upperBound * panel)
+                } else {
+                    rows = share(self.rows, part, of: parts)
+                }
+                var panels = coreai_panels(
+                    data: packed.base, depth: Int32(depth), columns: Int32(self.columns), panel: Int32(panel))
+                let start = rows.lowerBound * self.columns
+                var epilogue = tail.epilogue(memory, offset: start, stride: self.columns)
+                kernels.gemm(
+                    a + rows.lowerBound * depth, depth, &panels, Int32(columns.lowerBound), Int32(columns.upperBound),
+                    c + start, self.columns, Int32(rows.count), &epilogue)
+                if !splitsColumns { tail.finish(memory, c, start..<rows.upperBound * self.columns) }
+            }
+            if splitsColumns { tail.finish(memory, c, 0..<rows * self.columns) }
+        }
+    }
+
+    // MARK: Of two tensors
+
+    /// Batches of products; the right side is packed for each as it comes. Operands may be seen through transposes as long as
+    /// the left one's rows are dense; the result may be written through one that keeps its columns last.
+    static func ofTensors(
+        _ op: Op, a: StridedOperand, b: StridedOperand, result: ValueID, permutation: [Int]
+    ) -> HostStep {
+        HostStep(
+            op, name: "matmul", operands: [a.source, b.source], results: [result]
+        ) { (shapes) throws(BackendError) in
+            let call = try TensorProduct(a, b, result, permutation, shapes)
+            let (left, right) = (a.source, b.source)
+            return HostCall(scratch: call.scratchByteCount) { memory in
+                call.run(memory.floats(left), memory.floats(right), memory.floats(result), memory.scratch)
+            }
+        }
+    }
+
+    private struct TensorProduct: Sendable {
+        let rows: Int
+        let columns: Int
+        let depth: Int
+        let (aRow, bRow, bColumn, cRow): (Int, Int, Int, Int)
+        let aOffsets: [Int]
+        let bOffsets: [Int]
+        let cOffsets: [Int]
+        let panel: Int
+        let packedCount: Int
+        let parts: Int
+        /// Rows of a single product are shared when there are fewer products than threads.
+        let rowParts: Int
+
+        init(
+            _ a: StridedOperand, _ b: StridedOperand, _ result: ValueID, _ permutation: [Int], _ shapes: HostShapes
+        ) throws(BackendError) {
+            let (aShape, bShape) = (a.shape(shapes), b.shape(shapes))
+            let (aStrides, bStrides) = (a.strides(shapes), b.strides(shapes))
+            // The result's own axis order, before it is written through the permutation.
+            let stored = shapes[result]
+            let storedStrides = rowMajorStrides(stored)
+            var shape = [Int](repeating: 1, count: stored.count)
+            var strides = shape
+            for (axis, source) in permutation.enumerated() {
+                shape[source] = stored[axis]
+                strides[source] = storedStrides[axis]
+            }
+            (rows, depth, columns) = (
+                aShape[aShape.count - 2], aShape[aShape.count - 1], bShape[bShape.count - 1]
+            )
+            try checkSizes([rows, depth, columns])
+            (aRow, bRow, bColumn) = (
+                aStrides[aShape.count - 2], bStrides[bShape.count - 2], bStrides[bShape.count - 1]
+            )
+            cRow = strides[shape.count - 2]
+            let batch = Array(shape.dropLast(2))
+            func offsets(_ shape: [Int], _ strides: [Int]) -> [Int] {
+                var offsets = [0]
+                let lead = batch.count - (shape.count - 2)
+                for (axis, size) in batch.enumerated() {
+                    let own = axis - lead
+                    let step = own >= 0 && shape[own] != 1 ? strides[own] : 0
+                    offsets = offsets.flatMap { offset in (0..<size).map { offset + $0 * step } }
+                }
+                return offsets
+            }
+            aOffsets = offsets(aShape, aStrides)
+            bOffsets = offsets(bShape, bStrides)
+            cOffsets = offsets(shape, strides)
+            panel = Int(kernels.gemm_panel(Int32(columns)))
+            packedCount = (kernels.gemm_packed_count(Int32(depth), Int32(columns), Int32(panel)) + 15) & ~15
+            let isEmpty = rows == 0 || columns == 0
+            let work = isEmpty ? 0 : rows * columns * max(1, depth)
+            let count = isEmpty ? 0 : cOffsets.count
+            if count >= WorkerPool.shared.width {
+                (parts, rowParts) = (partCount(work * count, atMost: count), 1)
+            } else {
+                (parts, rowParts) = (1, partCount(work, atMost: max(1, rows / 12)))
+            }
+        }
+
+        var scratchByteCount: Int { packedCount * 4 * parts }
+
+        func run(
+            _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>,
+            _ scratch: UnsafeMutableRawPointer
+        ) {
+            guard rows > 0, columns > 0 else { return }
+            inParts(parts) { part in
+                let packed = scratch.assumingMemoryBound(to: Float.self) + part * packedCount
+                var last = -1
+                for index in share(cOffsets.count, part, of: parts) {
+                    if bOffsets[index] != last {
+                        kernels.gemm_pack(
+                            b + bOffsets[index], bRow, bColumn, Int32(depth), Int32(columns), Int32(panel), packed)
+                        last = bOffsets[index]
+                    }
+                    inParts(rowParts) { rowPart in
+                        let rows = share(self.rows, rowPart, of: rowParts)
+                        var panels = coreai_panels(
+                            data: packed, depth: Int32(depth), columns: Int32(columns), panel: Int32(panel))
+                        var epilogue = coreai_epilogue()
+                        kernels.gemm(
+                            a + aOffsets[index] + rows.lowerBound * aRow, aRow, &panels, 0, Int32(columns),
+                            c + cOffsets[index] + rows.lowerBound * cRow, cRow, Int32(rows.count), &epilogue)
+                    }
+                }
+            }
+        }
+    }
+}
