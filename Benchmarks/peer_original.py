@@ -1,9 +1,8 @@
 """Apple's Linux runtime as a resident process that answers the requests of `coreai run --serve-stdio`.
 
-    python original.py ASSET FUNCTION [NAME=FILE.npy ...]
+    python peer_original.py ASSET FUNCTION [NAME=FILE.npy ...]
 """
 import asyncio
-import json
 import sys
 import time
 
@@ -11,6 +10,8 @@ import numpy as np
 import coreai.authoring  # must be imported before the runtime
 from coreai.authoring import AIModelAsset
 from coreai.runtime import NDArray
+
+import dialogue
 
 
 async def serve():
@@ -23,20 +24,22 @@ async def serve():
         loaded = time.perf_counter()
         inputs = {name: NDArray(array) for name, array in arrays.items()}
         await function(inputs)
-        print(json.dumps({"load_ms": 1e3 * (loaded - start), "first_ms": 1e3 * (time.perf_counter() - loaded)}), flush=True)
-        for line in sys.stdin:
-            request = json.loads(line)
-            latencies, cpu = [], []
-            for _ in range(request.get("warmup", 0)):
+        dialogue.tell(load_ms=1e3 * (loaded - start), first_ms=1e3 * (time.perf_counter() - loaded))
+        for request in dialogue.requests():
+            if request["cmd"] == "stats":
+                dialogue.tell_stats()
+                continue
+            latencies, processor = [], []
+            for _ in range(request["warmup"]):
                 await function(inputs)
             begin = time.perf_counter()
-            while len(latencies) < request["max_n"] and (
-                    len(latencies) < request["min_n"] or 1e3 * (time.perf_counter() - begin) < request["slice_ms"]):
-                t, c = time.perf_counter(), time.process_time()
+            while not dialogue.has_enough(latencies, request, begin):
+                start = dialogue.clocks()
                 await function(inputs)
-                latencies.append(1e3 * (time.perf_counter() - t))
-                cpu.append(1e3 * (time.process_time() - c))
-            print(json.dumps({"latencies_ms": latencies, "cpu_ms": cpu}), flush=True)
+                end = dialogue.clocks()
+                latencies.append(end[0] - start[0])
+                processor.append(end[1] - start[1])
+            dialogue.tell(latencies_ms=latencies, cpu_ms=processor)
 
 
 asyncio.run(serve())
