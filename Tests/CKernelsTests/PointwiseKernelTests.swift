@@ -68,13 +68,17 @@ private struct Program {
     func formula(_ element: Int) -> Float {
         var index = [Int](repeating: 0, count: shape.count)
         var rest = element
-        for axis in shape.indices.reversed() { (rest, index[axis]) = rest.quotientAndRemainder(dividingBy: shape[axis]) }
+        for axis in shape.indices.reversed() {
+            (rest, index[axis]) = rest.quotientAndRemainder(dividingBy: shape[axis])
+        }
         var registers = operands.map { operand in
             let place = zip(index, operand.strides).reduce(0) { $0 + $1.0 * $1.1 }
             return decode(encode([operand.values[place]], operand.type), operand.type)[0]
         }
         registers += constants
-        for step in steps { registers.append(value(step.code, registers[step.a], registers[step.b], registers[step.c])) }
+        for step in steps {
+            registers.append(value(step.code, registers[step.a], registers[step.b], registers[step.c]))
+        }
         return decode(encode([registers[registers.count - 1]], resultType), resultType)[0]
     }
 }
@@ -121,7 +125,8 @@ private func roundedToBfloat(_ x: Float) -> Float {
 
 private let exactCodes = [
     COREAI_PW_ADD, COREAI_PW_SUB, COREAI_PW_MUL, COREAI_PW_DIV, COREAI_PW_MIN, COREAI_PW_MAX, COREAI_PW_MOD,
-    COREAI_PW_EQUAL, COREAI_PW_NOT_EQUAL, COREAI_PW_GREATER, COREAI_PW_AND, COREAI_PW_OR, COREAI_PW_SELECT, COREAI_PW_FMA,
+    COREAI_PW_EQUAL, COREAI_PW_NOT_EQUAL, COREAI_PW_GREATER, COREAI_PW_AND, COREAI_PW_OR, COREAI_PW_SELECT,
+    COREAI_PW_FMA,
     COREAI_PW_NEG, COREAI_PW_ABS, COREAI_PW_SIGN, COREAI_PW_SQRT, COREAI_PW_RSQRT, COREAI_PW_FLOOR, COREAI_PW_CEIL,
     COREAI_PW_ROUND, COREAI_PW_TRUNC, COREAI_PW_NOT, COREAI_PW_IS_NAN, COREAI_PW_CLAMP, COREAI_PW_ROUND_HALF,
     COREAI_PW_ROUND_BFLOAT,
@@ -129,7 +134,8 @@ private let exactCodes = [
 /// With the error allowed, relative and of numbers below 1 absolute.
 private let roundedCodes: [(coreai_pointwise_code, Double)] = [
     (COREAI_PW_POW, 4e-7), (COREAI_PW_EXP, 4e-7), (COREAI_PW_EXP2, 4e-7), (COREAI_PW_LOG, 4e-7), (COREAI_PW_SIN, 4e-7),
-    (COREAI_PW_COS, 4e-7), (COREAI_PW_TANH, 4e-7), (COREAI_PW_ERF, 4e-7), (COREAI_PW_SIGMOID, 4e-7), (COREAI_PW_SILU, 4e-7),
+    (COREAI_PW_COS, 4e-7), (COREAI_PW_TANH, 4e-7), (COREAI_PW_ERF, 4e-7), (COREAI_PW_SIGMOID, 4e-7),
+    (COREAI_PW_SILU, 4e-7),
     (COREAI_PW_GELU, 8e-7), (COREAI_PW_GELU_TANH, 8e-7), (COREAI_PW_HARD_SWISH, 4e-7),
 ]
 
@@ -177,7 +183,8 @@ private func value(_ code: coreai_pointwise_code, _ a: Float, _ b: Float, _ c: F
     case COREAI_PW_SILU: return Float(x * sigmoid(x))
     case COREAI_PW_GELU: return a == -.infinity ? .nan : Float(0.5 * x * erfc(-x / 2.0.squareRoot()))
     case COREAI_PW_GELU_TANH:
-        return a == -.infinity ? .nan : Float(x * sigmoid(2 * (2 / Double.pi).squareRoot() * (x + 0.044715 * x * x * x)))
+        return a == -.infinity
+            ? .nan : Float(x * sigmoid(2 * (2 / Double.pi).squareRoot() * (x + 0.044715 * x * x * x)))
     case COREAI_PW_HARD_SWISH: return Float(x.isNaN ? x : x * (min(max(x + 3, 0), 6) / 6))
     case COREAI_PW_CLAMP: return smaller(larger(a, b), c)
     case COREAI_PW_ROUND_HALF: return Float(Float16(a))
@@ -186,7 +193,8 @@ private func value(_ code: coreai_pointwise_code, _ a: Float, _ b: Float, _ c: F
 }
 
 private let specials: [Float] = [
-    0, -0.0, 1, -1, 0.5, 1.5, 2.5, -2.5, 2, 3, -3, 1e-40, -1e-40, 0.1, -0.7, 5.6, -5.6, 88, 89, -88, -104, 1e10, -1e10, 65519,
+    0, -0.0, 1, -1, 0.5, 1.5, 2.5, -2.5, 2, 3, -3, 0x1p-133, -0x1p-133, 0.1, -0.7, 5.6, -5.6, 88, 89, -88, -104, 1e10,
+    -1e10, 65519,
     65520, 8_388_607.5, 3e38, -3e38, .infinity, -.infinity, .nan,
 ]
 
@@ -201,11 +209,18 @@ private func isSame(_ a: Float, _ b: Float) -> Bool { a.bitPattern == b.bitPatte
         for (code, tolerance) in exactCodes.map({ ($0, 0) }) + roundedCodes {
             for b in specials {
                 let first = Program.Operand(strides: strides[1], values: specials)
-                let second = Program.Operand(strides: strides[0], values: specials.flatMap { x in specials.map { _ in x } })
+                let second = Program.Operand(
+                    strides: strides[0], values: specials.flatMap { x in specials.map { _ in x } })
                 let programs = [
-                    Program(shape: [n, n], operands: [first, second], constants: [b], steps: [.init(code: code, a: 0, b: 1, c: 2)]),
-                    Program(shape: [n, n], operands: [first, second], constants: [b], steps: [.init(code: code, a: 0, b: 2, c: 1)]),
-                    Program(shape: [n, n], operands: [second, first], constants: [b], steps: [.init(code: code, a: 2, b: 0, c: 1)]),
+                    Program(
+                        shape: [n, n], operands: [first, second], constants: [b],
+                        steps: [.init(code: code, a: 0, b: 1, c: 2)]),
+                    Program(
+                        shape: [n, n], operands: [first, second], constants: [b],
+                        steps: [.init(code: code, a: 0, b: 2, c: 1)]),
+                    Program(
+                        shape: [n, n], operands: [second, first], constants: [b],
+                        steps: [.init(code: code, a: 2, b: 0, c: 1)]),
                 ]
                 for program in programs {
                     let got = program.run(kernels, 0..<program.count)
@@ -222,7 +237,9 @@ private func isSame(_ a: Float, _ b: Float) -> Bool { a.bitPattern == b.bitPatte
         }
     }
 
-    private static let shapes = [[1], [5], [1000], [3, 4, 5], [40, 3], [3, 700], [2, 50, 30], [7, 1, 9, 2], [2, 3, 1, 2, 5, 4], []]
+    private static let shapes = [
+        [1], [5], [1000], [3, 4, 5], [40, 3], [3, 700], [2, 50, 30], [7, 1, 9, 2], [2, 3, 1, 2, 5, 4], [],
+    ]
 
     /// Operands of every type, dense and broadcast over any set of axes, in programs whose registers are used again.
     @Test(arguments: kernelLevels) func broadcastOperandsAreReadAtTheirPlaces(level: String) throws {
@@ -242,7 +259,8 @@ private func isSame(_ a: Float, _ b: Float) -> Bool { a.bitPattern == b.bitPatte
                     }
                     let all = (1 << shape.count) - 1
                     var program = Program(
-                        shape: shape, operands: [operand(kept, type), operand(all, COREAI_PW_FLOAT), operand(all & ~kept, type)],
+                        shape: shape,
+                        operands: [operand(kept, type), operand(all, COREAI_PW_FLOAT), operand(all & ~kept, type)],
                         constants: [0.75],
                         steps: [
                             .init(code: COREAI_PW_MUL, a: 0, b: 3), .init(code: COREAI_PW_ADD, a: 4, b: 1),
@@ -263,10 +281,37 @@ private func isSame(_ a: Float, _ b: Float) -> Bool { a.bitPattern == b.bitPatte
         }
     }
 
+    /// Two steps of arithmetic in one pass are still two roundings.
+    @Test(arguments: kernelLevels) func everyPairOfStepsIsItsFormula(level: String) throws {
+        let kernels = try kernels(level)
+        let codes = [COREAI_PW_ADD, COREAI_PW_SUB, COREAI_PW_MUL, COREAI_PW_DIV, COREAI_PW_MIN, COREAI_PW_MAX]
+        let n = specials.count
+        let first = Program.Operand(strides: [0, 1], values: specials)
+        let second = Program.Operand(strides: [1, 0], values: specials)
+        for (one, two) in codes.flatMap({ one in codes.map { (one, $0) } }) {
+            for (y, z) in [(1, 2), (1, 0), (2, 3)] {
+                for isFirst in [true, false] {
+                    let program = Program(
+                        shape: [n, n], operands: [first, second], constants: [0.3, -0.0],
+                        steps: [
+                            .init(code: one, a: 0, b: y), .init(code: two, a: isFirst ? 4 : z, b: isFirst ? z : 4),
+                        ])
+                    let got = program.run(kernels, 0..<program.count)
+                    if let i = got.indices.first(where: { !isSame(got[$0], program.formula($0)) }) {
+                        Issue.record("\(one), \(two), element \(i): \(got[i]), expected \(program.formula(i))")
+                        return
+                    }
+                }
+            }
+        }
+    }
+
     @Test(arguments: kernelLevels) func theLongestProgramFits(level: String) throws {
         let kernels = try kernels(level)
         var numbers = Numbers(seed: 8)
-        let operands = (0..<4).map { _ in Program.Operand(type: COREAI_PW_HALF, strides: [1], values: numbers.array(1500)) }
+        let operands = (0..<4).map { _ in
+            Program.Operand(type: COREAI_PW_HALF, strides: [1], values: numbers.array(1500))
+        }
         // Every step reads the four operands' sum so far and the register of four steps before, so that many stay alive.
         let steps = (4..<Int(COREAI_PW_MAX_REGISTERS)).map { Program.Step(code: COREAI_PW_SUB, a: $0 - 1, b: $0 / 2) }
         let program = Program(shape: [1500], operands: operands, steps: steps)

@@ -88,7 +88,9 @@ private let sizes = Array(1...40) + [63, 64, 65, 127, 200, 1025, 5000]
                             x, 0, &y, 0, 1, Int32(count), g ? gain.baseAddress : nil, s ? shift.baseAddress : nil, 1e-3)
                     }
                 }
-                let want = centred.indices.map { centred[$0] * (g ? Double(gain[$0]) : 1) + (s ? Double(shift[$0]) : 0) }
+                let want = centred.indices.map {
+                    centred[$0] * (g ? Double(gain[$0]) : 1) + (s ? Double(shift[$0]) : 0)
+                }
                 expectClose(y, want, 2e-5, "layer norm of \(count), gain \(g), shift \(s)")
             }
             kernels.rms_norm_rows(x, 0, &y, 0, 1, Int32(count), gain, 1e-3)
@@ -173,7 +175,9 @@ private let sizes = Array(1...40) + [63, 64, 65, 127, 200, 1025, 5000]
                 let (height, width, outHeight, outWidth) = (7, 6, 5, 4)
                 var shape = coreai_convolution()
                 (shape.height, shape.width, shape.channels) = (Int32(height), Int32(width), Int32(channels))
-                (shape.out_height, shape.out_width, shape.out_channels) = (Int32(outHeight), Int32(outWidth), Int32(channels))
+                (shape.out_height, shape.out_width, shape.out_channels) = (
+                    Int32(outHeight), Int32(outWidth), Int32(channels)
+                )
                 (shape.kernel_height, shape.kernel_width) = (Int32(kernel), Int32(kernel))
                 (shape.stride_y, shape.stride_x) = (Int32(stride), Int32(stride))
                 (shape.dilation_y, shape.dilation_x) = (Int32(dilation), Int32(dilation))
@@ -205,7 +209,8 @@ private let sizes = Array(1...40) + [63, 64, 65, 127, 200, 1025, 5000]
                             want[pixel * (channels + 2) + c] = isMean ? mean : largest
                         }
                     }
-                    expectClose(y, want, 1e-6, "\(kernel)x\(kernel) over \(stride), \(channels) channels, mean \(isMean)")
+                    expectClose(
+                        y, want, 1e-6, "\(kernel)x\(kernel) over \(stride), \(channels) channels, mean \(isMean)")
                 }
             }
         }

@@ -1,6 +1,7 @@
-/* Attention of one head. Keys are packed into panels once; then, for a few rows of queries at a time, all their scores are made
- * (they stay in the second cache), turned into exponentials, and multiplied with the rows of v as they lie. The division by
- * the sum of the exponentials comes last, in the store. A handful of queries reads the keys as they lie instead. */
+/* Attention of one head. Keys are packed into panels once; then, for a few rows of queries at a time, all their scores
+ * are made (they stay in the second cache), turned into exponentials, and multiplied with the rows of v as they lie.
+ * The division by the sum of the exponentials comes last, in the store. A handful of queries reads the keys as they lie
+ * instead. */
 
 enum {
     attention_vectors = REGISTERS == 32 ? 4 : 2,           /* of a panel of keys */
@@ -11,8 +12,8 @@ enum {
     attention_score_room = 24 * 8192                       /* floats that stay in the second cache */
 };
 
-/* c[i][...] = factors[i] * sum over k of a[i][k] b[k][...], for `rows` rows and `vectors` vectors of columns, of which the last
- * has `rest` lanes. */
+/* c[i][...] = factors[i] * sum over k of a[i][k] b[k][...], for `rows` rows and `vectors` vectors of columns, of which
+ * the last has `rest` lanes. */
 INLINE void attention_product(const int rows, const int vectors, const int rest, const float *a, ptrdiff_t a_stride,
                               const float *b, ptrdiff_t b_stride, int depth, float *c, ptrdiff_t c_stride,
                               const float *factors, ptrdiff_t factor_step) {
@@ -149,7 +150,8 @@ INLINE int attention_reach(const coreai_attention *shape, int query) {
 
 /* MARK: One query */
 
-/* The scores of one query, LANES keys at a time: a sum of products for each key, then all added across by a transposition. */
+/* The scores of one query, LANES keys at a time: a sum of products for each key, then all added across by a
+ * transposition. */
 static void attention_scores(const coreai_attention *shape, const float *q, const float *k, float *scores, int count) {
     const int depth = shape->depth;
     const vf scale = vset(shape->scale);
@@ -177,7 +179,7 @@ static void attention_scores(const coreai_attention *shape, const float *q, cons
     }
 }
 
-/* o = factor * sum over keys of p[key] v[key], `vectors` vectors of it, the last of `rest` lanes; four chains a vector. */
+/* o = factor * sum over keys of p[key] v[key]: `vectors` vectors of it, the last of `rest` lanes, in chains. */
 INLINE void attention_mix(const float *p, const float *v, ptrdiff_t v_stride, int count, float factor, float *o,
                           const int vectors, const int rest) {
     enum { chains = REGISTERS == 32 ? 4 : 2 };
@@ -196,7 +198,8 @@ INLINE void attention_mix(const float *p, const float *v, ptrdiff_t v_stride, in
         const vf x = vset(p[key]);
         const float *row = v + (ptrdiff_t)key * v_stride;
         UNROLL for (int j = 0; j < vectors; j++)
-            sums[0][j] = vfma(x, j + 1 < vectors ? vload(row + j * LANES) : vload_rest(row + j * LANES, rest), sums[0][j]);
+            sums[0][j] = vfma(x, j + 1 < vectors ? vload(row + j * LANES) : vload_rest(row + j * LANES, rest),
+                              sums[0][j]);
     }
     UNROLL for (int j = 0; j < vectors; j++) {
         UNROLL for (int h = 1; h < chains; h++) sums[0][j] += sums[h][j];
@@ -248,7 +251,7 @@ static void attention(const coreai_attention *shape, const float *q, const float
             factors[i] = attention_softmax(row, count, mask ? mask + (first + i) * shape->mask_stride : NULL);
             for (int key = count; key < reach; key++) row[key] = 0;
         }
-        attention_multiply(scores, stride, v, shape->v_stride, reach, o + first * shape->o_stride, shape->o_stride, rows,
-                           shape->value_depth, factors, 1);
+        attention_multiply(scores, stride, v, shape->v_stride, reach, o + first * shape->o_stride, shape->o_stride,
+                           rows, shape->value_depth, factors, 1);
     }
 }

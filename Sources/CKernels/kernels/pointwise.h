@@ -1,8 +1,9 @@
-/* The interpreter of pointwise programs: tile by tile of the result, step by step of the program, so that what lies between two
- * steps stays in the first cache. Goals in order: exact semantics, few passes over memory, a short start of a call.
+/* The interpreter of pointwise programs: tile by tile of the result, step by step of the program, so that what lies
+ * between two steps stays in the first cache. Goals in order: exact semantics, few passes over memory, a short start of
+ * a call.
  *
- * A dense f32 operand is read where it lies, so the result may be written over it. Others are brought into a register of a tile:
- * once a call where they repeat within the tile, else for every tile. */
+ * A dense f32 operand is read where it lies, so the result may be written over it. Others are brought into a register
+ * of a tile: once a call where they repeat within the tile, else for every tile. */
 
 enum {
     pw_most_registers = COREAI_PW_MAX_REGISTERS,
@@ -99,8 +100,8 @@ INLINE vf pw_sign(vf x) { return x > vset(0) ? vset(1) : x < vset(0) ? vset(-1) 
 /* a * b + c, rounded once. */
 INLINE vf pw_fma(vf a, vf b, vf c) {
 #if defined(__x86_64__) && defined(LEVEL_PLAIN)
-    /* The product is exact in double precision. Where the sum is not, its last bit says so: then the second rounding, to single
-     * precision, is the only one. */
+    /* The product is exact in double precision. Where the sum is not, its last bit says so: then the second rounding,
+     * to single precision, is the only one. */
     typedef double vd __attribute__((ext_vector_type(LANES)));
     typedef int64_t vl __attribute__((ext_vector_type(LANES)));
     vd p = __builtin_convertvector(a, vd) * __builtin_convertvector(b, vd), q = __builtin_convertvector(c, vd);
@@ -364,7 +365,8 @@ INLINE void pw_next_row(const pw_axes *axes, ptrdiff_t index[COREAI_PW_MAX_RANK]
     }
 }
 
-/* Elements first ..< first + n of an operand, through as many rows as they take. LANES floats behind the last may be written. */
+/* Elements first ..< first + n of an operand, through as many rows as they take. LANES floats behind the last may be
+ * written. */
 static void pw_expand(const pw_axes *axes, int operand, int32_t type, const char *base, ptrdiff_t first, float *out,
                       ptrdiff_t n) {
     const int row_axis = axes->rank - 1;
@@ -375,7 +377,8 @@ static void pw_expand(const pw_axes *axes, int operand, int32_t type, const char
         /* As many rows as follow each other with one step, of which the first may have begun. */
         const char *from = base + pw_offset(axes, operand, index) * pw_width(type);
         ptrdiff_t run = MIN(n, row - index[row_axis]);
-        if (index[row_axis] > 0 || row > LANES || type != COREAI_PW_FLOAT || (stride != 0 && stride != 1) || row_axis == 0) {
+        const bool is_simple = type == COREAI_PW_FLOAT && (stride == 0 || stride == 1) && row_axis > 0;
+        if (!is_simple || index[row_axis] > 0 || row > LANES) {
             pw_widen(type, from, stride, out, run);
             pw_next_row(axes, index);
         } else {

@@ -11,8 +11,8 @@ INLINE pool_range pool_clip(int origin, int kernel, int dilation, int size) {
     return (pool_range){origin + skipped * dilation, MAX(0, end - skipped)};
 }
 
-/* One output pixel's channels, `vectors` vectors of which the last has `rest` lanes. Means are added row by row of the window:
- * large windows lose less. */
+/* One output pixel's channels, `vectors` vectors of which the last has `rest` lanes. Means are added row by row of the
+ * window: large windows lose less. */
 INLINE void pool_channels(const bool maximum, const float *x, ptrdiff_t row_step, ptrdiff_t column_step, int rows,
                           int columns, float divisor, float *y, const int vectors, int rest) {
     vf total[4];

@@ -1,7 +1,7 @@
 /* Rows of numbers: softmax, norms, reductions. A row may be written where it was read. */
 
-/* Rows and columns are added in blocks of so many numbers a lane, and the blocks' sums in double precision or apart: the error of
- * long sums grows with the blocks, not with the numbers. */
+/* Rows and columns are added in blocks of so many numbers a lane, and the blocks' sums in double precision or apart:
+ * the error of long sums grows with the blocks, not with the numbers. */
 #define BLOCK_OF_SUM 256
 
 /* The sum of `term`, an expression of the vector x, over a row. */
@@ -31,8 +31,8 @@
         }                                                                                                              \
     }
 
-/* y = term along a row, an expression of the vector x and of what `statements` declare; these find their numbers at place i and
- * have `rest` lanes of them. */
+/* y = term along a row, an expression of the vector x and of what `statements` declare; these find their numbers at
+ * place i and have `rest` lanes of them. */
 #define ROW_MAP(x_row, y_row, count, statements, term)                                                                 \
     do {                                                                                                               \
         const float *const from_ = (x_row);                                                                            \
@@ -69,7 +69,8 @@ INLINE float row_maximum(const float *x, int count) {
     return V_REDUCE(m0, V_LARGER);
 }
 
-/* y = e^(x - maximum), and the sum of these. Not for more numbers than float sums bear: blocks of rows are the caller's. */
+/* y = e^(x - maximum), and the sum of these. Not for more numbers than float sums bear: blocks of rows are the
+ * caller's. */
 INLINE float row_exponentials(const float *x, float *y, int count, float maximum) {
     const vf m = vset(maximum);
     vf s0 = vset(0), s1 = s0;

@@ -1,7 +1,8 @@
 /* Functions of vectors of floats.
  *
- * Within 3 ulp unless said otherwise, over the whole range: right at 0, infinity and below the normal numbers; NaN stays NaN.
- * The polynomials are minimax fits (Lawson iteration on Chebyshev nodes), weighted for the relative error of the function. */
+ * Within 3 ulp unless said otherwise, over the whole range: right at 0, infinity and below the normal numbers; NaN
+ * stays NaN. The polynomials are minimax fits (Lawson iteration on Chebyshev nodes), weighted for the relative error of
+ * the function. */
 
 typedef double vd_half __attribute__((ext_vector_type(LANES / 2)));
 typedef int64_t vl_half __attribute__((ext_vector_type(LANES / 2)));
@@ -42,7 +43,8 @@ INLINE vf v_maximum(vf x, vf y) { return y != y ? y : vmax(y, x); }
 #define V_REDUCE(v, combine) V_REDUCE4(v, combine)
 #endif
 #define V_REDUCE8(v, combine) ({ __auto_type v8_ = (v); V_REDUCE4(combine(v8_.lo, v8_.hi), combine); })
-#define V_REDUCE4(v, combine) ({ __auto_type v4_ = (v); __auto_type v2_ = combine(v4_.lo, v4_.hi); combine(v2_.x, v2_.y); })
+#define V_REDUCE4(v, combine) ({ __auto_type v4_ = (v); V_REDUCE2(combine(v4_.lo, v4_.hi), combine); })
+#define V_REDUCE2(v, combine) ({ __auto_type v2_ = (v); combine(v2_.x, v2_.y); })
 #define V_PLUS(a, b) ((a) + (b))
 #define V_TIMES(a, b) ((a) * (b))
 #define V_LARGER(a, b) ({ __auto_type a_ = (a); __auto_type b_ = (b); a_ > b_ ? a_ : b_; })
@@ -54,7 +56,7 @@ INLINE float v_reduce_multiply(vf v) { return V_REDUCE(v, V_TIMES); }
 INLINE float v_reduce_maximum(vf v) { return v_any(v != v) ? NAN : V_REDUCE(v, V_LARGER); }
 INLINE float v_reduce_minimum(vf v) { return v_any(v != v) ? NAN : V_REDUCE(v, V_SMALLER); }
 
-/* The first `n` lanes, and `filler` in the others. */
+/* Which lanes are among the first `n`. */
 INLINE vi v_first_lanes(int n) {
 #if LANES == 16
     const vi index = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -73,6 +75,7 @@ INLINE void vstore_rest(float *p, vf v, int n) {
     else
         vstore_part(p, v, n);
 }
+/* The first `n` lanes, and `filler` in the others. */
 INLINE vf v_load_filled(const float *p, int n, float filler) {
     return v_first_lanes(n) ? vload_part(p, n) : vset(filler);
 }
@@ -167,8 +170,8 @@ INLINE vf v_exp_negative(vf x) {
     return v_scale(v_exp_fraction(r) + vset(1), n);
 }
 
-/* For x <= 0, or NaN, with a relative error of 2e-7: the exponential of softmax. On levels that have no instruction to scale,
- * 0 in place of numbers below the normal ones. */
+/* For x <= 0, or NaN, with a relative error of 2e-7: the exponential of softmax. On levels that have no instruction to
+ * scale, 0 in place of numbers below the normal ones. */
 INLINE vf v_exp_softmax(vf x) {
     vf n, r = v_exp_reduce(vmax(vset(-104), x), &n);
     vf p = POLYNOMIAL(r, 4.999922582e-01f, 1.666711816e-01f, 4.189099028e-02f, 8.312432381e-03f);
