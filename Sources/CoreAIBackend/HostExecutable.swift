@@ -175,9 +175,14 @@ package final class HostExecutable: Executable {
             }
         }
         let memory = HostMemory(addresses: table, scratch: block + frame.scratchOffset)
+        let isProfiled = HostProfile.shared.isRunning
         for index in frame.calls.indices {
             do {
-                try frame.calls[index].run(memory)
+                if isProfiled {
+                    try profile(index, frame, memory)
+                } else {
+                    try frame.calls[index].run(memory)
+                }
             } catch {
                 throw BackendError(
                     .failed, GraphError(error.message, op: program.steps[index].op).description)
@@ -188,6 +193,13 @@ package final class HostExecutable: Executable {
             let count = program.graph.tensorType(source).scalar.byteCount(frame.shapes[source]) ?? 0
             (base + bindings[binding].byteOffset).copyMemory(from: memory[source], byteCount: count)
         }
+    }
+
+    private func profile(_ index: Int, _ frame: Frame, _ memory: HostMemory) throws(KernelError) {
+        let start = ContinuousClock.now
+        try frame.calls[index].run(memory)
+        let step = program.steps[index]
+        HostProfile.shared.add(step.name, step.results.first.map { frame.shapes[$0] } ?? [], ContinuousClock.now - start)
     }
 
     // MARK: Frames

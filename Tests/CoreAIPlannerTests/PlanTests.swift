@@ -112,11 +112,10 @@ import Testing
         let target = HostDevice.hostTarget.name
         #expect(
             plan.description == """
-                plan main target openblas:\(target) reference:\(target)
-                  segment 0 openblas   ops 1-2
-                  segment 1 reference  ops 3  -- openblas: no softmax kernel
-                  run 0; run 1
-                  placed openblas 2 of 3, reference 1 of 3
+                plan main target openblas:\(target)
+                  segment 0 openblas  ops 1-3
+                  run 0
+                  placed openblas 3 of 3
 
                 """)
         #expect(
