@@ -5,15 +5,15 @@ import CoreAIOps
 
 /// Chooses kernels for the ops of a rewritten graph.
 struct Selection {
-    private let graph: Graph
-    private let constants: HostConstants
-    private let definitions: [OpID?]
-    private let uses: [[OpID]]
-    private let isOutput: [Bool]
+    let graph: Graph
+    let constants: HostConstants
+    let definitions: [OpID?]
+    let uses: [[OpID]]
+    let isOutput: [Bool]
     /// Ops that a step at a later op computes.
-    private var isAbsorbed: [Bool]
-    /// How many of the uses of a transpose read through it.
-    private var readsThrough: [Int: Int] = [:]
+    var isAbsorbed: [Bool]
+    /// Values that some step reads: what nobody reads is not made, such as a transpose that is read through.
+    private var isNeeded: [Bool]
     /// The steps that stand at each op.
     private var chosen: [Int: [HostStep]] = [:]
 
@@ -25,10 +25,11 @@ struct Selection {
         var isOutput = [Bool](repeating: false, count: graph.values.count)
         for port in graph.outputs { isOutput[port.value.index] = true }
         self.isOutput = isOutput
+        isNeeded = isOutput
         isAbsorbed = Array(repeating: false, count: graph.ops.count)
     }
 
-    private func type(_ value: ValueID) -> TensorType { graph.tensorType(value) }
+    func type(_ value: ValueID) -> TensorType { graph.tensorType(value) }
 
     private func definition(of value: ValueID) -> (index: Int, op: Op)? {
         definitions[value.index].map { ($0.index, graph[$0]) }
@@ -39,8 +40,18 @@ struct Selection {
     mutating func choose() throws(BackendError) {
         for index in graph.ops.indices.reversed() where !isAbsorbed[index] {
             let op = graph.ops[index]
-            if op.pointwise != nil, try chooseChain(index) { continue }
-            if let steps = try single(index, tail: nil) { chosen[index] = steps }
+            guard op.results.contains(where: { isNeeded[$0.index] }) else {
+                isAbsorbed[index] = true
+                continue
+            }
+            var isDone = false
+            if op.pointwise != nil { isDone = try chooseChain(index) }
+            if !isDone, let steps = try single(index, tail: nil) {
+                chosen[index] = steps
+                isDone = true
+            }
+            let read = isDone ? (chosen[index] ?? []).flatMap(\.operands) : op.operands
+            for value in read { isNeeded[value.index] = true }
         }
     }
 
@@ -220,13 +231,6 @@ struct Selection {
                 throw BackendError(.failed, "no kernel for \(op.name)")
             }
             return [step]
-        case transposeName:
-            // Read through by everyone, it need not be made.
-            let result = op.results[0]
-            if let count = readsThrough[index], count == uses[result.index].count, !isOutput[result.index] {
-                return []
-            }
-            return nil
         default: return nil
         }
     }
@@ -239,9 +243,6 @@ struct Selection {
             type(result).rank >= 2
         else { return nil }
         if let weights = weights(of: op) {
-            if weights.isTransposed, let transpose = definitions[op.operands[1].index] {
-                readsThrough[transpose.index, default: 0] += 1
-            }
             let a = op.operands[0]
             let step = try constants.withTensor(weights.value) { (tensor) throws(BackendError) in
                 try ProductStep.byWeights(
@@ -251,31 +252,24 @@ struct Selection {
             return step.map { [$0] }
         }
         guard scalar == .float32 else { return nil }
-        let a = readThrough(op.operands[0], isRight: false)
-        let b = readThrough(op.operands[1], isRight: true)
-        // A transpose of the result is written at once.
         let rank = type(result).rank
+        // A transpose of the result is written at once.
+        var (target, permutation) = (result, Array(0..<rank))
         if uses[result.index].count == 1, !isOutput[result.index], let user = uses[result.index].first,
-            graph[user].name == transposeName, !isAbsorbed[user.index], (chosen[user.index] ?? []).isEmpty,
-            readsThrough[user.index] == nil,
-            let permutation = graph[user].axes("permutation", rank: rank), permutation.last == rank - 1
+            graph[user].name == transposeName, !isAbsorbed[user.index],
+            let turned = graph[user].axes("permutation", rank: rank), turned.last == rank - 1
         {
             isAbsorbed[user.index] = true
-            return [
-                ProductStep.ofTensors(op, a: a, b: b, result: graph[user].results[0], permutation: permutation)
-            ]
+            (target, permutation) = (graph[user].results[0], turned)
         }
-        return [ProductStep.ofTensors(op, a: a, b: b, result: result, permutation: Array(0..<rank))]
-    }
-
-    /// The operand of a product, seen through the transpose that makes it where the kernels can.
-    private mutating func readThrough(_ value: ValueID, isRight: Bool) -> StridedOperand {
-        let rank = type(value).rank
-        guard let definition = definition(of: value), definition.op.name == transposeName,
-            let permutation = definition.op.axes("permutation", rank: rank),
-            isRight || permutation.last == rank - 1
-        else { return StridedOperand(value, rank: rank) }
-        readsThrough[definition.index, default: 0] += 1
-        return StridedOperand(definition.op.operands[0], permutation)
+        if let attention = attention(index, target, permutation) { return [attention] }
+        let a = StridedOperand(op.operands[0], graph, definitions) { view in
+            let rank = view.axes.count
+            return (view.stride(rank - 1) == 1 || view.shape[rank - 1] == 1) && view.stride(rank - 2) != nil
+        }
+        let b = StridedOperand(op.operands[1], graph, definitions) { view in
+            view.stride(view.axes.count - 1) != nil && view.stride(view.axes.count - 2) != nil
+        }
+        return [ProductStep.ofTensors(op, a: a, b: b, result: target, permutation: permutation)]
     }
 }

@@ -139,7 +139,7 @@ private struct NormalizationFinder {
         guard let root = define(value)?.op else { return nil }
         var sum: ValueID?
         if root.name == "primitive.rsqrt_v1" { sum = root.operands[0] }
-        if matches(root, "div"), small(root.operands[0]) == 1,
+        if matches(root, "divide"), small(root.operands[0]) == 1,
             let square = define(root.operands[1])?.op, square.name == "primitive.sqrt_v1"
         {
             sum = square.operands[0]
@@ -161,7 +161,7 @@ private struct NormalizationFinder {
             if let spread = spread(factor), let found = named(value, spread) { return found }
         }
         // Divided by the root instead.
-        if matches(op, "div"), let root = define(op.operands[1])?.op, root.name == "primitive.sqrt_v1",
+        if matches(op, "divide"), let root = define(op.operands[1])?.op, root.name == "primitive.sqrt_v1",
             let spread = meanAndEpsilon(root.operands[0])
         {
             return named(op.operands[0], spread)

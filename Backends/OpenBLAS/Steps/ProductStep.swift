@@ -3,31 +3,6 @@ import CoreAIBackend
 import CoreAIGraph
 import CoreAIOps
 
-/// A tensor seen through a transpose: what it reads and how.
-struct StridedOperand: Sendable {
-    var source: ValueID
-    /// Axis n of the operand is this axis of the source.
-    var permutation: [Int]
-
-    init(_ value: ValueID, rank: Int) {
-        source = value
-        permutation = Array(0..<rank)
-    }
-
-    init(_ source: ValueID, _ permutation: [Int]) {
-        self.source = source
-        self.permutation = permutation
-    }
-
-    /// Strides of the operand's axes, in elements.
-    func strides(_ shapes: HostShapes) -> [Int] {
-        let own = rowMajorStrides(shapes[source])
-        return permutation.map { own[$0] }
-    }
-
-    func shape(_ shapes: HostShapes) -> [Int] { permutation.map { shapes[source][$0] } }
-}
-
 func rowMajorStrides(_ shape: [Int]) -> [Int] {
     var strides = [Int](repeating: 1, count: shape.count)
     for axis in stride(from: shape.count - 2, through: 0, by: -1) { strides[axis] = strides[axis + 1] * shape[axis + 1] }
@@ -154,7 +129,10 @@ enum ProductStep {
         let rows: Int
         let columns: Int
         let depth: Int
-        let (aRow, bRow, bColumn, cRow): (Int, Int, Int, Int)
+        let aRow: Int
+        let bRow: Int
+        let bColumn: Int
+        let cRow: Int
         let aOffsets: [Int]
         let bOffsets: [Int]
         let cOffsets: [Int]
@@ -167,8 +145,7 @@ enum ProductStep {
         init(
             _ a: StridedOperand, _ b: StridedOperand, _ result: ValueID, _ permutation: [Int], _ shapes: HostShapes
         ) throws(BackendError) {
-            let (aShape, bShape) = (a.shape(shapes), b.shape(shapes))
-            let (aStrides, bStrides) = (a.strides(shapes), b.strides(shapes))
+            let (left, right) = (try a.view(shapes), try b.view(shapes))
             // The result's own axis order, before it is written through the permutation.
             let stored = shapes[result]
             let storedStrides = rowMajorStrides(stored)
@@ -178,28 +155,22 @@ enum ProductStep {
                 shape[source] = stored[axis]
                 strides[source] = storedStrides[axis]
             }
-            (rows, depth, columns) = (
-                aShape[aShape.count - 2], aShape[aShape.count - 1], bShape[bShape.count - 1]
-            )
+            let (aRank, bRank) = (left.axes.count, right.axes.count)
+            (rows, depth, columns) = (left.shape[aRank - 2], left.shape[aRank - 1], right.shape[bRank - 1])
             try checkSizes([rows, depth, columns])
-            (aRow, bRow, bColumn) = (
-                aStrides[aShape.count - 2], bStrides[bShape.count - 2], bStrides[bShape.count - 1]
-            )
+            guard let aRow = left.stride(aRank - 2), let bRow = right.stride(bRank - 2),
+                let bColumn = right.stride(bRank - 1)
+            else { throw BackendError(.failed, "a matrix whose rows are not evenly spaced") }
+            (self.aRow, self.bRow, self.bColumn) = (aRow, bRow, bColumn)
             cRow = strides[shape.count - 2]
             let batch = Array(shape.dropLast(2))
-            func offsets(_ shape: [Int], _ strides: [Int]) -> [Int] {
-                var offsets = [0]
-                let lead = batch.count - (shape.count - 2)
-                for (axis, size) in batch.enumerated() {
-                    let own = axis - lead
-                    let step = own >= 0 && shape[own] != 1 ? strides[own] : 0
-                    offsets = offsets.flatMap { offset in (0..<size).map { offset + $0 * step } }
-                }
-                return offsets
+            aOffsets = left.offsets(0..<aRank - 2, repeatedTo: batch)
+            bOffsets = right.offsets(0..<bRank - 2, repeatedTo: batch)
+            var cOffsets = [0]
+            for axis in batch.indices {
+                cOffsets = cOffsets.flatMap { offset in (0..<batch[axis]).map { offset + $0 * strides[axis] } }
             }
-            aOffsets = offsets(aShape, aStrides)
-            bOffsets = offsets(bShape, bStrides)
-            cOffsets = offsets(shape, strides)
+            self.cOffsets = cOffsets
             panel = Int(kernels.gemm_panel(Int32(columns)))
             packedCount = (kernels.gemm_packed_count(Int32(depth), Int32(columns), Int32(panel)) + 15) & ~15
             let isEmpty = rows == 0 || columns == 0
