@@ -86,8 +86,8 @@ import Testing
             let middle = [0, shape.pixels / 3, shape.pixels][index % 3]
             let bounds = Array(stride(from: 0, to: shape.outChannels, by: panel)) + [shape.outChannels]
             check(
-                "\(level) \(shape) \(index)", shape.pixels, shape.outChannels, shape.yStride, Self.activations[index], index,
-                &random
+                "\(level) \(shape) \(index)", shape.pixels, shape.outChannels, shape.yStride, Self.activations[index],
+                index, &random
             ) { y, epilogue in
                 for (first, last) in zip(bounds, bounds.dropFirst()) {
                     kernels.conv(
@@ -166,8 +166,9 @@ import Testing
         let x = random.floats(shape.inputCount)
         let w = random.floats(shape.taps * shape.channels, scale: 2 / Float(shape.taps).squareRoot())
         for (index, activation) in Self.activations.enumerated() {
-            check("\(level) \(shape) \(index)", shape.pixels, shape.channels, shape.yStride, activation, index, &random) {
-                y, epilogue in
+            check(
+                "\(level) \(shape) \(index)", shape.pixels, shape.channels, shape.yStride, activation, index, &random
+            ) { y, epilogue in
                 for (first, last) in [(0, shape.outHeight / 2), (shape.outHeight / 2, shape.outHeight)] {
                     level.kernels.depthwise(&description, x, w, y, Int32(first), Int32(last), &epilogue)
                 }
@@ -183,13 +184,12 @@ import Testing
     func notANumberStaysOne(level: Level, activation: coreai_activation) {
         let kernels = level.kernels
         let (depth, columns) = (3, 20)
-        let packed = Packed(kernels.gemm_packed_count(Int32(depth), Int32(columns), kernels.gemm_panel(Int32(columns)))) {
+        let panel = kernels.gemm_panel(Int32(columns))
+        let packed = Packed(kernels.gemm_packed_count(Int32(depth), Int32(columns), panel)) {
             let ones = [Float](repeating: 1, count: depth * columns)
-            kernels.gemm_pack(
-                ones, columns, 1, Int32(depth), Int32(columns), kernels.gemm_panel(Int32(columns)), $0)
+            kernels.gemm_pack(ones, columns, 1, Int32(depth), Int32(columns), panel, $0)
         }
-        var panels = coreai_panels(
-            data: packed.base, depth: Int32(depth), columns: Int32(columns), panel: kernels.gemm_panel(Int32(columns)))
+        var panels = coreai_panels(data: packed.base, depth: Int32(depth), columns: Int32(columns), panel: panel)
         var epilogue = coreai_epilogue()
         (epilogue.activation, epilogue.low, epilogue.high) = (activation, 0, 6)
         var c = [Float](repeating: 0, count: 2 * columns)
@@ -229,8 +229,8 @@ struct Convolution: CustomStringConvertible, Sendable {
     let gap: Int
 
     init(
-        _ height: Int, _ width: Int, _ channels: Int, to outChannels: Int, kernel: (Int, Int), stride: (Int, Int) = (1, 1),
-        dilation: (Int, Int) = (1, 1), pad: (Int, Int, Int, Int) = (0, 0, 0, 0), gap: Int = 0
+        _ height: Int, _ width: Int, _ channels: Int, to outChannels: Int, kernel: (Int, Int),
+        stride: (Int, Int) = (1, 1), dilation: (Int, Int) = (1, 1), pad: (Int, Int, Int, Int) = (0, 0, 0, 0), gap: Int = 0
     ) {
         (self.height, self.width, self.channels, self.outChannels) = (height, width, channels, outChannels)
         (self.kernel, self.stride, self.dilation) = (kernel, stride, dilation)
@@ -245,8 +245,8 @@ struct Convolution: CustomStringConvertible, Sendable {
     var yStride: Int { outChannels + 2 * gap }
     var inputCount: Int { height * width * xStride }
     var description: String {
-        "\(height)x\(width)x\(channels) to \(outHeight)x\(outWidth)x\(outChannels), kernel \(kernel), stride \(stride), "
-            + "dilation \(dilation), pad \(pad)"
+        "\(height)x\(width)x\(channels) to \(outHeight)x\(outWidth)x\(outChannels), kernel \(kernel), "
+            + "stride \(stride), dilation \(dilation), pad \(pad)"
     }
 
     var fields: coreai_convolution {
@@ -288,8 +288,8 @@ private final class Packed {
     deinit { memory.deallocate() }
 }
 
-/// Runs `kernel` into a result with gaps between its rows and compares it with `sum` and the epilogue, which has a bias and a
-/// residual or not by the bits of `variant`. The gaps must stay as they were.
+/// Runs `kernel` into a result with gaps between its rows and compares it with `sum` and the epilogue, which has a bias
+/// and a residual or not by the bits of `variant`. The gaps must stay as they were.
 private func check(
     _ name: String, _ rows: Int, _ columns: Int, _ stride: Int, _ activation: coreai_activation, _ variant: Int,
     _ random: inout Random, kernel: (UnsafeMutablePointer<Float>, inout coreai_epilogue) -> Void,
@@ -300,14 +300,19 @@ private func check(
     var y = before
     var epilogue = coreai_epilogue()
     epilogue.activation = activation
-    (epilogue.low, epilogue.high) =
-        activation == COREAI_ACTIVATION_HARD_SIGMOID ? (0.2, 0.5) : activation == COREAI_ACTIVATION_LEAKY ? (0.1, 0) : (-0.5, 0.8)
+    switch activation {
+    case COREAI_ACTIVATION_HARD_SIGMOID: (epilogue.low, epilogue.high) = (0.2, 0.5)
+    case COREAI_ACTIVATION_LEAKY: (epilogue.low, epilogue.high) = (0.1, 0)
+    default: (epilogue.low, epilogue.high) = (-0.5, 0.8)
+    }
     bias.withUnsafeBufferPointer { bias in
         residual.withUnsafeBufferPointer { residual in
             y.withUnsafeMutableBufferPointer { y in
                 guard let result = y.baseAddress else { return }
                 if variant & 1 == 0 { epilogue.bias = bias.baseAddress }
-                if variant & 2 == 0 { (epilogue.residual, epilogue.residual_stride) = (residual.baseAddress, columns + 1) }
+                if variant & 2 == 0 {
+                    (epilogue.residual, epilogue.residual_stride) = (residual.baseAddress, columns + 1)
+                }
                 kernel(result, &epilogue)
             }
         }

@@ -1,8 +1,8 @@
 /* Convolutions of each channel with its own kernel, vectors of channels.
  *
- * For kernels of 3x3 and 5x5 up to 7 neighbouring pixels of a row are summed in registers: a pixel of the input is loaded once for
- * each row of the kernel and serves all pixels that it belongs to. The pointers to pixels serve all channels. Everything else, and
- * channels that fill no vector where such loads are slow, takes the taps one by one. */
+ * For kernels of 3x3 and 5x5 up to 7 neighbouring pixels of a row are summed in registers: a pixel of the input is
+ * loaded once for each row of the kernel and serves all pixels that it belongs to. The pointers to pixels serve all
+ * channels. Everything else, and channels that fill no vector where such loads are slow, takes the taps one by one. */
 
 #define DEPTHWISE_MAX_PIXELS 7
 #define DEPTHWISE_MAX_POINTERS (5 * ((DEPTHWISE_MAX_PIXELS - 1) * 2 + 5))
@@ -18,8 +18,8 @@ typedef struct {
     coreai_epilogue epilogue;      /* at the first pixel and channel */
 } depthwise_group;
 
-INLINE void depthwise_channels(const int pixels, const int kernel, const int stride, const depthwise_group *g, ptrdiff_t c,
-                               int count) {
+INLINE void depthwise_channels(const int pixels, const int kernel, const int stride, const depthwise_group *g,
+                               ptrdiff_t c, int count) {
     const coreai_epilogue *e = &g->epilogue;
     const int reach = (pixels - 1) * stride + kernel;
     vf sums[DEPTHWISE_MAX_PIXELS];
@@ -63,7 +63,7 @@ INLINE void depthwise_run(const int pixels, const int kernel, const int stride, 
 #define DEPTHWISE(pixels, kernel, stride)                                                                              \
     static void depthwise_##pixels##_##kernel##_##stride(const depthwise_group *g) {                                   \
         const depthwise_group own = *g;                                                                                \
-        depthwise_run(pixels, kernel, stride, &own);                                                                    \
+        depthwise_run(pixels, kernel, stride, &own);                                                                   \
     }
 #define DEPTHWISE_PIXELS(kernel, stride)                                                                               \
     DEPTHWISE(1, kernel, stride) DEPTHWISE(2, kernel, stride) DEPTHWISE(3, kernel, stride)                             \
@@ -166,8 +166,8 @@ static void depthwise_row_any(const coreai_convolution *s, const float *x, const
     }
 }
 
-static void depthwise(const coreai_convolution *s, const float *x, const float *w, float *y, int first_row, int last_row,
-                      const coreai_epilogue *epilogue) {
+static void depthwise(const coreai_convolution *s, const float *x, const float *w, float *y, int first_row,
+                      int last_row, const coreai_epilogue *epilogue) {
     const int grouped = depthwise_has_groups(s) ? depthwise_grouped_channels(s->channels) : 0;
     for (int oy = first_row; oy < last_row; oy++) {
         for (int c = 0; c < grouped; c += ZERO_COUNT)
