@@ -8,6 +8,13 @@
  * Bounds are literals in every instance and the arrays have constant sizes, or the compiler leaves the sums in memory.
  * Sums, weights and a broadcast must fit in the registers: see with objdump that the loop holds no use of the stack. */
 
+#if defined(__aarch64__)
+/* Four steps at once would load the rows as vectors, for which no registers are left. */
+#define TILE_UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define TILE_UNROLL _Pragma("clang loop unroll_count(4)")
+#endif
+
 #define TILE_MAX_ROWS 12
 #define TILE_MAX_VECTORS 4
 
@@ -65,7 +72,7 @@ INLINE void tile_run(const int rows, const int vectors, const tile *t) {
     for (int segment = 0; segment < t->segments; segment++, pointers += rows) {
         const float *row[TILE_MAX_ROWS];
         UNROLL for (int i = 0; i < rows; i++) row[i] = pointers[i];
-        _Pragma("clang loop unroll_count(4)") for (ptrdiff_t k = 0; k < length; k++) {
+        TILE_UNROLL for (ptrdiff_t k = 0; k < length; k++) {
             vf weights[TILE_MAX_VECTORS];
             UNROLL for (int j = 0; j < vectors; j++) weights[j] = vload(panel + j * LANES);
             UNROLL for (int i = 0; i < rows; i++) {
