@@ -1,14 +1,15 @@
 /* Convolution of images whose channels come last: a product whose left side is found through pointers.
  *
- * A tile is some consecutive pixels of the result, across the ends of rows. A pixel of the result reads segments of the input that
- * lie in one piece:
+ * A tile is some consecutive pixels of the result, across the ends of rows. A pixel of the result reads segments of
+ * the input that lie in one piece:
  *
  *     taps: one segment of `channels` floats for each tap; taps outside the image read zeros
- *     rows: one segment of `kernel_width * channels` floats for each row of the kernel, for few channels, if pixels are dense;
- *           at the left and right border the segment is a copy with zeros in it
+ *     rows: for few channels, if pixels are dense: one segment of `kernel_width * channels` floats for each row of the
+ *           kernel; at the left and right border the segment is a copy with zeros in it
  *
- * The weights, [tap][channel] in panels over the output channels, serve both. Pointers and copies are made for a block of pixels
- * and used by all panels. The depth is cut into steps: what pointers, copies and the second cache have room for. */
+ * The weights, [tap][channel] in panels over the output channels, serve both. Pointers and copies are made for a block
+ * of pixels and used by all panels. The depth is cut into steps: what pointers, copies and the second cache have
+ * room for. */
 
 #define CONV_BLOCK 48
 #define CONV_MAX_PIXELS (CONV_BLOCK + TILE_MAX_ROWS)
@@ -59,7 +60,7 @@ INLINE void conv_point_taps(const coreai_convolution *s, const float *x, int oy,
     }
 }
 
-/* The pointers of a pixel to its kernel rows; `copies` receives those across the border. Returns what is left of `copies`. */
+/* The pointers of a pixel to its kernel rows; rows across the border go to `copies`. Returns what is left of it. */
 static float *conv_point_rows(const coreai_convolution *s, const float *x, int oy, int ox, const conv_step *step,
                               const float **pointers, int apart, float *copies) {
     int iy = oy * s->stride_y - s->pad_top + step->first_segment * s->dilation_y;
@@ -91,7 +92,7 @@ INLINE bool conv_is_interior(const coreai_convolution *s, int ox, int count) {
            (ox + count - 1) * s->stride_x - s->pad_left + (s->kernel_width - 1) * s->dilation_x < s->width;
 }
 
-/* The pointers of such pixels: equally far apart in each segment. `kernel_columns` segments make a row of the kernel. */
+/* The pointers of such pixels: equally far apart in each segment. `kernel_columns` segments are a row of the kernel. */
 INLINE void conv_point_interior(const coreai_convolution *s, const float *x, int oy, int ox, int count,
                                 const conv_step *step, int kernel_columns, const float **pointers) {
     int ky = step->first_segment / kernel_columns, kx = step->first_segment % kernel_columns;

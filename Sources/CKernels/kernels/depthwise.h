@@ -1,11 +1,12 @@
 /* Convolutions of each channel with its own kernel, vectors of channels.
  *
- * For kernels of 3x3 and 5x5 up to 7 neighbouring pixels of a row are summed in registers: a pixel of the input is loaded once for
- * each row of the kernel and serves all pixels that it belongs to. The pointers to pixels serve all channels. Everything else, and
- * channels that fill no vector where such loads are slow, takes the taps one by one. */
+ * For kernels of 3x3, 5x5 and 7x7 up to 7 neighbouring pixels of a row are summed in registers: a pixel of the input is
+ * loaded once for each row of the kernel and serves all pixels that it belongs to. The pointers to pixels serve all
+ * channels. Everything else, and channels that fill no vector where such loads are slow, takes the taps one by one. */
 
 #define DEPTHWISE_MAX_PIXELS 7
-#define DEPTHWISE_MAX_POINTERS (5 * ((DEPTHWISE_MAX_PIXELS - 1) * 2 + 5))
+#define DEPTHWISE_MAX_KERNEL 7
+#define DEPTHWISE_MAX_POINTERS (DEPTHWISE_MAX_KERNEL * ((DEPTHWISE_MAX_PIXELS - 1) * 2 + DEPTHWISE_MAX_KERNEL))
 
 /* Neighbouring pixels of the result. */
 typedef struct {
@@ -18,8 +19,8 @@ typedef struct {
     coreai_epilogue epilogue;      /* at the first pixel and channel */
 } depthwise_group;
 
-INLINE void depthwise_channels(const int pixels, const int kernel, const int stride, const depthwise_group *g, ptrdiff_t c,
-                               int count) {
+INLINE void depthwise_channels(const int pixels, const int kernel, const int stride, const depthwise_group *g,
+                               ptrdiff_t c, int count) {
     const coreai_epilogue *e = &g->epilogue;
     const int reach = (pixels - 1) * stride + kernel;
     vf sums[DEPTHWISE_MAX_PIXELS];
@@ -29,8 +30,8 @@ INLINE void depthwise_channels(const int pixels, const int kernel, const int str
         UNROLL for (int i = 0; i < pixels; i++) sums[i] += vload_count(e->residual + i * e->residual_stride + c, count);
     const float *const *pointers = g->pixels;
     const float *w = g->w + c;
-    UNROLL for (int ky = 0; ky < kernel; ky++, pointers += reach) {
-        vf weights[5];
+    for (int ky = 0; ky < kernel; ky++, pointers += reach) {
+        vf weights[DEPTHWISE_MAX_KERNEL];
         UNROLL for (int kx = 0; kx < kernel; kx++, w += g->w_stride) weights[kx] = vload_count(w, count);
         UNROLL for (int i = 0; i < reach; i++) {
             vf v = vload_count(pointers[i] + c, count);
@@ -63,7 +64,7 @@ INLINE void depthwise_run(const int pixels, const int kernel, const int stride, 
 #define DEPTHWISE(pixels, kernel, stride)                                                                              \
     static void depthwise_##pixels##_##kernel##_##stride(const depthwise_group *g) {                                   \
         const depthwise_group own = *g;                                                                                \
-        depthwise_run(pixels, kernel, stride, &own);                                                                    \
+        depthwise_run(pixels, kernel, stride, &own);                                                                   \
     }
 #define DEPTHWISE_PIXELS(kernel, stride)                                                                               \
     DEPTHWISE(1, kernel, stride) DEPTHWISE(2, kernel, stride) DEPTHWISE(3, kernel, stride)                             \
@@ -74,21 +75,24 @@ INLINE void depthwise_run(const int pixels, const int kernel, const int stride, 
      depthwise_4_##kernel##_##stride, depthwise_5_##kernel##_##stride, depthwise_6_##kernel##_##stride,                \
      depthwise_7_##kernel##_##stride}
 DEPTHWISE_PIXELS(3, 1) DEPTHWISE_PIXELS(3, 2) DEPTHWISE_PIXELS(5, 1) DEPTHWISE_PIXELS(5, 2)
+DEPTHWISE_PIXELS(7, 1) DEPTHWISE_PIXELS(7, 2)
 
-/* By kernel (3, 5), stride (1, 2) and pixels. */
-static void (*const depthwise_groups[2][2][DEPTHWISE_MAX_PIXELS + 1])(const depthwise_group *) = {
-    {DEPTHWISE_ROW(3, 1), DEPTHWISE_ROW(3, 2)}, {DEPTHWISE_ROW(5, 1), DEPTHWISE_ROW(5, 2)}};
+/* By kernel (3, 5, 7), stride (1, 2) and pixels. */
+static void (*const depthwise_groups[3][2][DEPTHWISE_MAX_PIXELS + 1])(const depthwise_group *) = {
+    {DEPTHWISE_ROW(3, 1), DEPTHWISE_ROW(3, 2)}, {DEPTHWISE_ROW(5, 1), DEPTHWISE_ROW(5, 2)},
+    {DEPTHWISE_ROW(7, 1), DEPTHWISE_ROW(7, 2)}};
 
 static bool depthwise_has_groups(const coreai_convolution *s) {
-    return (s->kernel_height == 3 || s->kernel_height == 5) && s->kernel_width == s->kernel_height &&
-           (s->stride_x == 1 || s->stride_x == 2) && s->dilation_x == 1 && s->dilation_y == 1;
+    const int kernel = s->kernel_width;
+    return (kernel == 3 || kernel == 5 || kernel == 7) && s->kernel_height == kernel && s->stride_x >= 1 &&
+           s->stride_x <= 2 && s->dilation_x == 1 && s->dilation_y == 1;
 }
 
 /* Channels first ..< last of one row of the result. */
 static void depthwise_row(const coreai_convolution *s, const float *x, const float *w, float *y, int oy, int first,
                           int last, const coreai_epilogue *epilogue) {
     const int kernel = s->kernel_width, top = oy * s->stride_y - s->pad_top;
-    void (*const *functions)(const depthwise_group *) = depthwise_groups[kernel == 5][s->stride_x - 1];
+    void (*const *functions)(const depthwise_group *) = depthwise_groups[(kernel - 3) / 2][s->stride_x - 1];
     const int groups = (s->out_width + DEPTHWISE_MAX_PIXELS - 1) / DEPTHWISE_MAX_PIXELS;
     for (int group = 0; group < groups; group++) {
         const int begin = part_begin(s->out_width, group, groups), end = part_begin(s->out_width, group + 1, groups);
@@ -166,8 +170,8 @@ static void depthwise_row_any(const coreai_convolution *s, const float *x, const
     }
 }
 
-static void depthwise(const coreai_convolution *s, const float *x, const float *w, float *y, int first_row, int last_row,
-                      const coreai_epilogue *epilogue) {
+static void depthwise(const coreai_convolution *s, const float *x, const float *w, float *y, int first_row,
+                      int last_row, const coreai_epilogue *epilogue) {
     const int grouped = depthwise_has_groups(s) ? depthwise_grouped_channels(s->channels) : 0;
     for (int oy = first_row; oy < last_row; oy++) {
         for (int c = 0; c < grouped; c += ZERO_COUNT)

@@ -1,7 +1,7 @@
 /* What follows a sum: bias and residual are where it starts from, the activation ends it.
  *
- * Activations of a few instructions are applied in registers before the store. The others take too many registers and too much
- * code for that: they run over the finished part of the result while it is in the nearest cache. */
+ * Activations of a few instructions are applied in registers before the store. The others take too many registers and
+ * too much code for that: they run over the finished part of the result while it is in the nearest cache. */
 
 /* `count` lanes; one that is literally LANES costs nothing. */
 INLINE vf vload_count(const float *p, int count) {

@@ -2,11 +2,11 @@
  *
  *     panel p holds columns p * panel ..< (p + 1) * panel:  | k = 0: its columns | k = 1 | ... | k = depth - 1 |
  *
- * The last panel is as many whole vectors wide as it must be, filled up with zeros. The left side is read where it lies:
- * packing it gains nothing.
+ * The last panel is as many whole vectors wide as it must be, filled up with zeros. The left side is read where it
+ * lies: packing it gains nothing.
  *
- * Loops from the outside: parts of the depth, blocks of rows that stay in the second cache, panels, tiles. Only a great depth is
- * cut into parts, since the sums then go through the result. */
+ * Loops from the outside: parts of the depth, blocks of rows that stay in the second cache, panels, tiles. Only a
+ * great depth is cut into parts, since the sums then go through the result. */
 
 #define GEMM_ROW_BLOCK 64
 #define GEMM_WHOLE_DEPTH 1536
@@ -54,7 +54,8 @@ static void gemm_pack(const float *b, ptrdiff_t row_stride, ptrdiff_t column_str
 }
 
 /* One row: each panel is read once, front to back. */
-static void gemv(const float *a, const coreai_panels *b, int first, int last, float *c, const coreai_epilogue *epilogue) {
+static void gemv(const float *a, const coreai_panels *b, int first, int last, float *c,
+                 const coreai_epilogue *epilogue) {
     for (int n = first; n < last; n += b->panel) {
         int columns = MIN(b->panel, last - n), vectors = (columns + LANES - 1) / LANES;
         tile t = {.rows = &a, .segments = 1, .length = b->depth, .panel = b->data + (ptrdiff_t)n * b->depth,

@@ -1,10 +1,19 @@
-/* The register tile that products and convolutions share: some rows by some vectors of columns, summed over the depth in registers.
+/* The register tile that products and convolutions share: some rows by some vectors of columns, summed over the depth
+ * in registers.
  *
- * A row of the left side is a pointer for each segment of the depth: one for a product, one for each tap of a convolution. For
- * each step of the depth a tile loads its vectors of weights once and broadcasts one float of each row.
+ * A row of the left side is a pointer for each segment of the depth: one for a product, one for each tap of a
+ * convolution. For each step of the depth a tile loads its vectors of weights once and broadcasts one float of each
+ * row.
  *
- * Bounds are literals in every instance and the arrays have constant sizes, or the compiler leaves the sums in memory. Sums,
- * weights and a broadcast must fit in the registers: see with objdump that the loop holds no use of the stack. */
+ * Bounds are literals in every instance and the arrays have constant sizes, or the compiler leaves the sums in memory.
+ * Sums, weights and a broadcast must fit in the registers: see with objdump that the loop holds no use of the stack. */
+
+#if defined(__aarch64__)
+/* Four steps at once would load the rows as vectors, for which no registers are left. */
+#define TILE_UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define TILE_UNROLL _Pragma("clang loop unroll_count(4)")
+#endif
 
 #define TILE_MAX_ROWS 12
 #define TILE_MAX_VECTORS 4
@@ -63,7 +72,7 @@ INLINE void tile_run(const int rows, const int vectors, const tile *t) {
     for (int segment = 0; segment < t->segments; segment++, pointers += rows) {
         const float *row[TILE_MAX_ROWS];
         UNROLL for (int i = 0; i < rows; i++) row[i] = pointers[i];
-        _Pragma("clang loop unroll_count(4)") for (ptrdiff_t k = 0; k < length; k++) {
+        TILE_UNROLL for (ptrdiff_t k = 0; k < length; k++) {
             vf weights[TILE_MAX_VECTORS];
             UNROLL for (int j = 0; j < vectors; j++) weights[j] = vload(panel + j * LANES);
             UNROLL for (int i = 0; i < rows; i++) {
@@ -76,7 +85,7 @@ INLINE void tile_run(const int rows, const int vectors, const tile *t) {
     tile_finish(rows, vectors, t, sums);
 }
 
-/* A tile of one row would wait for its few sums; four sums for each vector, each of every fourth step, keep the units busy. */
+/* A tile of one row would wait for its few sums: four sums for each vector, each of every fourth step. */
 INLINE void tile_run_one_row(const int vectors, const tile *t) {
     vf sums[4][TILE_MAX_VECTORS];
     tile_start(1, vectors, t, sums);

@@ -4,9 +4,9 @@
  *     M[36][tiles][out_channels] = 36 products with the packed U = G g G^T
  *     y                          = A^T M A, bias, residual, activation, for 4x4 pixels of the result each
  *
- * The points are 0, ±1/sqrt 2, ±sqrt 2 and infinity: among those tried the ones with the least error, which is that of the plain
- * sum. The two rows of a pair of points are an even part plus and minus an odd part, at half the multiplications. U is computed
- * in double precision and rounded once. */
+ * The points are 0, ±1/sqrt 2, ±sqrt 2 and infinity: among those tried the ones with the least error, which is that of
+ * the plain sum. The two rows of a pair of points are an even part plus and minus an odd part, at half the
+ * multiplications. U is computed in double precision and rounded once. */
 
 #define WINOGRAD_POINTS 6
 #define WINOGRAD_MATRICES (WINOGRAD_POINTS * WINOGRAD_POINTS)
@@ -53,12 +53,15 @@ static void winograd_pack(const float *w, int out_channels, int channels, float 
 }
 
 INLINE int winograd_tile_count(const coreai_convolution *s) {
-    return (s->out_height + WINOGRAD_PIXELS - 1) / WINOGRAD_PIXELS * ((s->out_width + WINOGRAD_PIXELS - 1) / WINOGRAD_PIXELS);
+    int down = (s->out_height + WINOGRAD_PIXELS - 1) / WINOGRAD_PIXELS;
+    int across = (s->out_width + WINOGRAD_PIXELS - 1) / WINOGRAD_PIXELS;
+    return down * across;
 }
 
 /* Tiles that are transformed at a time: V and M shall stay in the second cache, and U is read again for each block. */
 static int winograd_block(const coreai_convolution *s) {
-    int64_t fit = WINOGRAD_SCRATCH_FLOATS / (WINOGRAD_MATRICES * ((int64_t)s->channels + s->out_channels + 2 * WINOGRAD_GAP));
+    int64_t floats = WINOGRAD_MATRICES * ((int64_t)s->channels + s->out_channels + 2 * WINOGRAD_GAP);
+    int64_t fit = WINOGRAD_SCRATCH_FLOATS / floats;
     int block = (int)MAX(WINOGRAD_MIN_TILES, MIN(WINOGRAD_MAX_TILES, fit));
     return MAX(1, MIN(block, winograd_tile_count(s)));
 }
@@ -126,7 +129,8 @@ typedef struct {
     coreai_epilogue epilogue;      /* at the tile's first pixel */
 } winograd_result;
 
-INLINE void winograd_output_channels(const float *m, ptrdiff_t matrix, ptrdiff_t c, int count, const winograd_result *r) {
+INLINE void winograd_output_channels(const float *m, ptrdiff_t matrix, ptrdiff_t c, int count,
+                                     const winograd_result *r) {
     const coreai_epilogue *e = &r->epilogue;
     vf half[WINOGRAD_PIXELS][WINOGRAD_POINTS];
     UNROLL for (int j = 0; j < WINOGRAD_POINTS; j++) {
@@ -175,15 +179,18 @@ static void winograd(const coreai_convolution *s, const float *x, const float *p
         const int end = first_tile + part_begin(tile_count, block + 1, blocks);
 
         for (int t = begin; t < end; t++) {
-            const int top = t / across * WINOGRAD_PIXELS - s->pad_top, left = t % across * WINOGRAD_PIXELS - s->pad_left;
+            const int top = t / across * WINOGRAD_PIXELS - s->pad_top;
+            const int left = t % across * WINOGRAD_PIXELS - s->pad_left;
             for (int c = 0; c < s->channels; c += ZERO_COUNT) {
                 const float *pixels[WINOGRAD_MATRICES];
                 for (int i = 0; i < WINOGRAD_POINTS; i++)
                     for (int j = 0; j < WINOGRAD_POINTS; j++) {
-                        bool inside = (unsigned)(top + i) < (unsigned)s->height && (unsigned)(left + j) < (unsigned)s->width;
-                        pixels[i * WINOGRAD_POINTS + j] = inside ? conv_pixel(s, x, top + i, left + j) + c : zeros;
+                        int iy = top + i, ix = left + j;
+                        bool inside = (unsigned)iy < (unsigned)s->height && (unsigned)ix < (unsigned)s->width;
+                        pixels[i * WINOGRAD_POINTS + j] = inside ? conv_pixel(s, x, iy, ix) + c : zeros;
                     }
-                winograd_input(pixels, MIN(ZERO_COUNT, s->channels - c), v + (t - begin) * v_stride + c, most * v_stride);
+                winograd_input(pixels, MIN(ZERO_COUNT, s->channels - c), v + (t - begin) * v_stride + c,
+                               most * v_stride);
             }
         }
 
