@@ -134,9 +134,8 @@ package final class WorkerPool: @unchecked Sendable {
             && isTaken.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged
     }
 
-    /// Takes indices of the job until none is left. Returns whether there was one.
-    @discardableResult
-    private func work() -> Bool {
+    /// Takes indices of the job until none is left.
+    private func work() {
         var done = 0
         while true {
             let now = ticket.load(ordering: .acquiring)
@@ -156,7 +155,6 @@ package final class WorkerPool: @unchecked Sendable {
             done += end - index
         }
         if done > 0 { unfinished.subtract(done, ordering: .releasing) }
-        return done > 0
     }
 
     /// What is unfinished is under way: spins for about one part's time, then gives way.
@@ -235,7 +233,8 @@ package final class WorkerPool: @unchecked Sendable {
             if coreai_current_processor() == callerProcessor.load(ordering: .acquiring) {
                 coreai_leave_processor(coreai_current_processor())
             }
-            if work() { idleSince = coreai_monotonic_ns() }
+            work()
+            idleSince = coreai_monotonic_ns()
         }
     }
 
