@@ -26,23 +26,29 @@ uint64_t coreai_monotonic_ns(void) {
 
 int coreai_current_processor(void) { return sched_getcpu(); }
 
+/* Which processors a thread may use, as the system keeps it: room for 8,192. */
+typedef struct {
+    unsigned long words[128];
+    size_t byte_count; /* 0 if the system did not tell */
+} processor_set;
+
 /* The system call itself answers the size of the set; the library's function hides it. */
-coreai_processor_set coreai_processors_of_thread(void) {
-    coreai_processor_set set;
+static processor_set processors_of_thread(void) {
+    processor_set set;
     memset(&set, 0, sizeof set);
     long bytes = syscall(SYS_sched_getaffinity, 0, sizeof set.words, set.words);
     set.byte_count = bytes > 0 ? (size_t)bytes : 0;
     return set;
 }
 
-static int population(const coreai_processor_set *set) {
+static int population(const processor_set *set) {
     int count = 0;
     for (size_t i = 0; i < sizeof set->words / sizeof *set->words; i++) count += __builtin_popcountl(set->words[i]);
     return count;
 }
 
 int coreai_allowed_processors(void) {
-    coreai_processor_set set = coreai_processors_of_thread();
+    processor_set set = processors_of_thread();
     int count = population(&set);
     if (count > 0) return count;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -51,13 +57,13 @@ int coreai_allowed_processors(void) {
 
 void coreai_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
-int coreai_thread_number(void) { return (int)syscall(SYS_gettid); }
-
-void coreai_avoid_processor(int thread_number, const coreai_processor_set *set, int processor) {
-    coreai_processor_set rest = *set;
-    size_t bits = sizeof *rest.words * CHAR_BIT;
-    if (rest.byte_count == 0 || processor < 0 || (size_t)processor >= rest.byte_count * CHAR_BIT) return;
-    rest.words[(size_t)processor / bits] &= ~(1ul << ((size_t)processor % bits));
-    if (population(&rest) == 0) return;
-    syscall(SYS_sched_setaffinity, thread_number, rest.byte_count, rest.words);
+void coreai_leave_processor(int processor) {
+    processor_set all = processors_of_thread();
+    processor_set others = all;
+    size_t bits = sizeof *others.words * CHAR_BIT;
+    if (all.byte_count == 0 || processor < 0 || (size_t)processor >= all.byte_count * CHAR_BIT) return;
+    others.words[(size_t)processor / bits] &= ~(1ul << ((size_t)processor % bits));
+    if (population(&others) == 0) return;
+    syscall(SYS_sched_setaffinity, 0, others.byte_count, others.words);
+    syscall(SYS_sched_setaffinity, 0, all.byte_count, all.words);
 }

@@ -24,7 +24,6 @@ package final class WorkerPool: @unchecked Sendable {
     private let seats: UnsafeMutablePointer<Seat>
     /// Workers that exist. Written by the owner of the job.
     private let started = Atomic<Int>(0)
-    private let processors = coreai_processors_of_thread()
 
     private let isTaken = Atomic<Bool>(false)
     /// The number of the job in the upper half, the next index in the lower one. The index is `closed` while the other
@@ -42,11 +41,8 @@ package final class WorkerPool: @unchecked Sendable {
 
     /// Where a worker sleeps.
     private struct Seat: ~Copyable {
-        /// 1 while the worker sleeps or is about to. The first field, so that the address of a seat is the address of this.
+        /// 1 while the worker sleeps or is about to. The only field, so that the address of a seat is the address of this.
         let isAsleep = Atomic<UInt32>(0)
-        let thread = Atomic<Int32>(0)
-        /// The processor that the worker is kept off.
-        let avoided = Atomic<Int32>(-1)
     }
 
     package init(width: Int) {
@@ -138,9 +134,8 @@ package final class WorkerPool: @unchecked Sendable {
             && isTaken.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged
     }
 
-    /// Takes indices of the job until none is left. Returns whether there was one.
-    @discardableResult
-    private func work() -> Bool {
+    /// Takes indices of the job until none is left.
+    private func work() {
         var done = 0
         while true {
             let now = ticket.load(ordering: .acquiring)
@@ -160,7 +155,6 @@ package final class WorkerPool: @unchecked Sendable {
             done += end - index
         }
         if done > 0 { unfinished.subtract(done, ordering: .releasing) }
-        return done > 0
     }
 
     /// What is unfinished is under way: spins for about one part's time, then gives way.
@@ -217,13 +211,16 @@ package final class WorkerPool: @unchecked Sendable {
 
     private func serve(_ number: Int) -> Never {
         coreai_name_thread("coreai-worker")
-        seats[number].thread.store(coreai_thread_number(), ordering: .relaxed)
         var seen = UInt64.max
         var patience = Self.patience.upperBound
+        var idleSince = coreai_monotonic_ns()
         while true {
             guard let job = waitForJob(after: seen, number, patience) else {
-                patience = max(Self.patience.lowerBound, patience / 2)
                 sleep(number, after: seen)
+                // What matters is whether spinning on would have been rewarded: if not, it only takes time from others.
+                let wouldWait = budget(Self.patience.upperBound)
+                let isSoon = coreai_monotonic_ns() - idleSince < wouldWait
+                patience = isSoon ? Self.patience.upperBound : max(Self.patience.lowerBound, patience / 2)
                 continue
             }
             seen = job
@@ -231,8 +228,19 @@ package final class WorkerPool: @unchecked Sendable {
             guard number < helpers else { continue }
             wake(2 * number + 2, of: helpers)
             wake(2 * number + 3, of: helpers)
-            if work() { patience = Self.patience.upperBound }
+            // The system likes to wake a thread where its waker runs, where it would only take the caller's time. Kept off
+            // for good it would lose more, on a machine that others use too.
+            if coreai_current_processor() == callerProcessor.load(ordering: .acquiring) {
+                coreai_leave_processor(coreai_current_processor())
+            }
+            work()
+            idleSince = coreai_monotonic_ns()
         }
+    }
+
+    /// Between two jobs of a run the next is sure to come.
+    private func budget(_ patience: UInt64) -> UInt64 {
+        runs.load(ordering: .relaxed) > 0 ? 4 * patience : patience
     }
 
     /// The number of a job other than `seen`, or nil if none comes in time or waiting here is in somebody's way.
@@ -243,10 +251,9 @@ package final class WorkerPool: @unchecked Sendable {
                 if let job = news(after: seen) { return job }
                 coreai_spin_hint()
             }
-            let isInRun = runs.load(ordering: .relaxed) > 0
-            if coreai_monotonic_ns() - start >= (isInRun ? 4 * patience : patience) { return nil }
+            if coreai_monotonic_ns() - start >= budget(patience) { return nil }
             if number >= width - 1 { return nil }
-            // The system likes to wake a thread where its waker runs. There this would only keep the caller from working.
+            // Here it would only keep the caller from working.
             if coreai_current_processor() == callerProcessor.load(ordering: .relaxed) { return nil }
         }
     }
@@ -266,7 +273,7 @@ package final class WorkerPool: @unchecked Sendable {
         while seat.pointee.isAsleep.load(ordering: .acquiring) == 1 { coreai_futex_wait(seat, 1) }
     }
 
-    /// Wakes a worker if it sleeps and takes part, on another processor than the caller's. Each worker that comes wakes two
+    /// Wakes a worker if it sleeps and takes part. Each worker that comes wakes two
     /// more, so that a wide pool is not woken by one thread alone.
     private func wake(_ number: Int, of helpers: Int) {
         guard number < helpers else { return }
@@ -274,12 +281,6 @@ package final class WorkerPool: @unchecked Sendable {
         guard seat.pointee.isAsleep.load(ordering: .sequentiallyConsistent) == 1,
             seat.pointee.isAsleep.compareExchange(expected: 1, desired: 0, ordering: .acquiringAndReleasing).exchanged
         else { return }
-        let processor = callerProcessor.load(ordering: .acquiring)
-        if seat.pointee.avoided.exchange(processor, ordering: .relaxed) != processor {
-            withUnsafePointer(to: processors) {
-                coreai_avoid_processor(seat.pointee.thread.load(ordering: .relaxed), $0, processor)
-            }
-        }
         coreai_futex_wake(seat, 1)
     }
 }

@@ -33,22 +33,10 @@ int coreai_current_processor(void);
 /* How many processors this thread may use, at least 1. */
 int coreai_allowed_processors(void);
 
-/* Which processors a thread may use, as the system keeps it. */
-typedef struct {
-    unsigned long words[128]; /* 8,192 processors; the system refuses to fill fewer than it has */
-    size_t byte_count;        /* 0 if the system did not tell */
-} coreai_processor_set;
-
-/* Those this thread may use. */
-coreai_processor_set coreai_processors_of_thread(void);
-
 /* Names this thread, for tools that list threads; at most 15 characters. */
 void coreai_name_thread(const char *_Nonnull name);
 
-/* The system's number of this thread. */
-int coreai_thread_number(void);
-
-/* Lets a thread use `set` without `processor`. Does nothing if none would remain. */
-void coreai_avoid_processor(int thread_number, const coreai_processor_set *_Nonnull set, int processor);
+/* Moves this thread to another of its processors, if it has one. It may come back. */
+void coreai_leave_processor(int processor);
 
 #endif
