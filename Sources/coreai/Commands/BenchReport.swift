@@ -64,7 +64,7 @@ struct BenchReport: Codable {
         about.add("inputs", session.inputs.map { "\($0.name) \($0.array.typeText)" }.list())
         about.add("threads", "\(threads)")
         if let peak = peakResidentKiB { about.add("peak memory", (peak * 1024).byteSize) }
-        if let rate { about.add("products", "\(rate.brief) GFLOP/s") }
+        if let rate { about.add("products", "\(rate.threeDigits) GFLOP/s") }
         var times = TextTable(.left, .right)
         times.add("load", load.seconds.duration)
         for phase in session.model.loadReport.phases { times.add("  \(phase.name)", phase.seconds.duration) }
@@ -76,9 +76,9 @@ struct BenchReport: Codable {
         if let compare {
             times.add("compared, \(counted(compare.seconds.count, "round"))")
             times.add("  median \(compare.isTold ? "as it tells" : "of whole processes")", compare.median.duration)
-            times.add("  ratio, 10th percentile", compare.ratios.percentile(0.1).brief)
-            times.add("  ratio, median", compare.ratios.percentile(0.5).brief)
-            times.add("  ratio, 90th percentile", compare.ratios.percentile(0.9).brief)
+            times.add("  ratio, 10th percentile", compare.ratios.percentile(0.1).threeDigits)
+            times.add("  ratio, median", compare.ratios.percentile(0.5).threeDigits)
+            times.add("  ratio, 90th percentile", compare.ratios.percentile(0.9).threeDigits)
         }
         return about.text() + "\n" + times.text()
     }
@@ -94,11 +94,11 @@ struct BenchReport: Codable {
             table.add(
                 [
                     report.model, "\(report.threads)", report.load.seconds.duration, report.firstRun.duration,
-                    run.min.duration, run.median.duration, run.p90.duration, report.rate?.brief ?? "-",
+                    run.min.duration, run.median.duration, run.p90.duration, report.rate?.threeDigits ?? "-",
                     report.peakResidentKiB.map { ($0 * 1024).byteSize } ?? "-",
                 ]
                     + (isCompared
-                        ? [compare?.median.duration ?? "-", compare?.ratios.percentile(0.5).brief ?? "-"] : []))
+                        ? [compare?.median.duration ?? "-", compare?.ratios.percentile(0.5).threeDigits ?? "-"] : []))
         }
         return table.text()
     }

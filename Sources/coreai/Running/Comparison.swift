@@ -27,7 +27,9 @@ struct Comparison {
             throw Failure("--compare: '\(command)' ended with \(result.ending): \(result.lastErrorLine)")
         }
         let lines = String(decoding: result.output, as: UTF8.self).split(whereSeparator: \.isNewline)
-        guard let line = lines.last(where: { $0.hasPrefix("ms:") }) else { return Time(seconds: seconds, isTold: false) }
+        guard let line = lines.last(where: { $0.hasPrefix("ms:") }) else {
+            return Time(seconds: seconds, isTold: false)
+        }
         let number = line.dropFirst(3).trimmingCharacters(in: .whitespaces)
         guard let milliseconds = Double(number), milliseconds > 0, milliseconds.isFinite else {
             throw Failure("--compare: '\(command)' printed '\(line)', expected a positive number after 'ms:'")
