@@ -189,8 +189,9 @@ def heading(options):
 Made by `Benchmarks/run`, {options.rounds} rounds of {options.slice} ms slices in turns. Times are medians over rounds of medians
 of runs. Ratios are taken round by round: median, and the 10th to the 90th percentile. Below 1, ours is faster than
 ONNX Runtime. On one thread the ratio of processor time says the same less disturbed by other processes; wall clock of two
-threads on a machine that others use says little. `original` is Apple's Linux runtime, which computes on one thread. The difference is that of our outputs to
-those of ONNX Runtime: the largest, and over the largest magnitude. Load times and peaks are ours / ONNX Runtime / original.
+threads on a machine that others use says little. `original` is Apple's Linux runtime, which computes on one thread. The
+difference is that of our outputs to those of ONNX Runtime: the largest, and over the largest magnitude. Load times and
+peaks are ours / ONNX Runtime / original. Weights are seeded noise, but for ppocr_detection; `Benchmarks/networks.py` has them.
 
 - {tool}, commit {commit or "unknown"}; onnxruntime {importlib.metadata.version("onnxruntime")}; coreai-core {importlib.metadata.version("coreai-core")}
 - {datetime.date.today()}, {processor()}, {os.cpu_count()} processors (shared), load {os.getloadavg()[0]:.1f} at the start

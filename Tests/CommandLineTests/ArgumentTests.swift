@@ -44,6 +44,13 @@ import Testing
         (["run", "a", "--input", "x=1.npy", "--input", "x=2.npy"], "given twice for 'x'"),
         (["run", "a", "--seed", "1", "--seed", "2"], "--seed is given twice"),
         (["bench", "a", "--serve-stdio"], "unknown option '--serve-stdio'"),
+        (["bench"], "MODEL is missing"),
+        (["bench", "a", ""], "MODEL is empty"),
+        (["bench", "a", "--repeat", "0"], "expects a whole number of at least 1, found '0'"),
+        (["bench", "a", "--seconds", "0"], "expects a whole number of at least 1, found '0'"),
+        (["bench", "a", "--repeat", "5", "--seconds", "1"], "--repeat and --seconds exclude each other"),
+        (["bench", "a", "--rounds", "5"], "--compare, which is missing"),
+        (["bench", "a", "b", "--compare", "true", "--repeat", "4"], "--repeat 4 is fewer than the 5 rounds"),
     ])
     func wrongArgumentsAreOneLineAndStatus64(_ words: [String], _ hint: String) throws {
         let result = try Tool.run(words)

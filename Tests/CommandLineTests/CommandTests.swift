@@ -139,17 +139,6 @@ import Testing
             #expect(plan.output.contains(part), "\(part)")
         }
     }
-
-    @Test func benchMeasuresWhatItSays() throws {
-        let text = try Tool.run("bench", unaryModel, "--repeat", "5")
-        #expect(text.status == 0)
-        for part in ["threads", "peak memory", "first run", "5 runs", "median"] {
-            #expect(text.output.contains(part), "\(part)")
-        }
-        let report = try object(try Tool.run("bench", unaryModel, "--repeat", "5", "--threads", "1", "--json").output)
-        #expect(report["threads"] as? Int == 1)
-        #expect(((report["run"] as? [String: Any])?["seconds"] as? [Double])?.count == 5)
-    }
 }
 
 extension NumpyArray {

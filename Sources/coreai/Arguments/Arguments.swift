@@ -1,6 +1,9 @@
 /// What a command was called with, checked against its options.
 struct Arguments: Sendable {
-    private(set) var model = ""
+    /// One, or for a command that takes several, at least one.
+    private(set) var models: [String] = []
+    /// The options as words, without the models.
+    private(set) var optionWords: [String] = []
     private var values: [String: [String]] = [:]
 
     /// - Throws: `UsageError` for the first word that does not fit.
@@ -11,10 +14,13 @@ struct Arguments: Sendable {
             if word == "--", !isOptionsEnded {
                 isOptionsEnded = true
             } else if isOptionsEnded || word == "-" || !word.hasPrefix("-") {
-                guard model.isEmpty else {
+                guard models.isEmpty || command.takesSeveral else {
                     throw command.misuse("one \(Command.operand) is expected, found '\(word)' as well")
                 }
-                model = word
+                guard !word.isEmpty else {
+                    throw command.misuse("\(Command.operand) is empty: the path of an .aimodel directory is expected")
+                }
+                models.append(word)
             } else {
                 let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
                 guard let option = command.allOptions.first(where: { $0.name == parts[0] }) else {
@@ -24,9 +30,10 @@ struct Arguments: Sendable {
                 var value = parts.count > 1 ? parts[1] : nil
                 if option.placeholder != nil, value == nil { value = rest.popFirst() }
                 try take(value, for: option, command)
+                optionWords.append(value.map { "\(option.name)=\($0)" } ?? option.name)
             }
         }
-        guard !model.isEmpty else {
+        guard !models.isEmpty else {
             throw command.misuse("\(Command.operand) is missing: the path of an .aimodel directory")
         }
     }
@@ -62,6 +69,9 @@ struct Arguments: Sendable {
         guard !isGiven else { throw command.misuse("\(option.name) is given twice") }
         values[option.name] = value.map { [$0] }
     }
+
+    /// The first.
+    var model: String { models.first ?? "" }
 
     func flag(_ option: Option) -> Bool { values[option.name] != nil }
     func text(_ option: Option) -> String? { values[option.name]?.first }

@@ -5,6 +5,8 @@ struct Command: Sendable {
     /// Paragraphs of help.
     let details: [String]
     let options: [Option]
+    /// Takes one model or more; other commands take one.
+    var takesSeveral = false
     let examples: [Example]
     let run: @Sendable (Arguments) async throws -> Void
 
@@ -13,8 +15,8 @@ struct Command: Sendable {
         let meaning: String
     }
 
-    /// Every command takes one model.
     static let operand = "MODEL"
+    var operands: String { takesSeveral ? "\(Self.operand)..." : Self.operand }
 
     /// The options, and those that every command has.
     var allOptions: [Option] { options + [.help] }
@@ -63,17 +65,30 @@ extension Command {
         details: [
             """
             Loads MODEL and runs a function again and again: how long each part of loading took, the first run, then \
-            minimum, median and 90th percentile of the others, and the most memory the process held.
+            minimum, median and 90th percentile of the others, and the most memory the process held. GFLOP/s counts a \
+            multiplication and an addition for each term of matrix products and convolutions, over the median.
+            """,
+            "Several models run one after another, each in a process of its own, with the same options.",
             """
+            --compare runs CMD in turns with the model: in each of --rounds rounds first a part of the runs, then \
+            `/bin/sh -c CMD` once, with COREAI_BENCH_MODEL and COREAI_BENCH_THREADS in its environment. The time of a \
+            round is that of the whole process, its start included; if CMD prints a line `ms: NUMBER`, it is that number of \
+            milliseconds instead. Ratios are taken round by round: the median run of the round over CMD.
+            """,
         ],
         options: [
-            .function, .input, .shape, .seed, .state, .units, .threads, .warmup, .benchRepeats, .ignoreHash, .json,
+            .function, .input, .shape, .seed, .state, .units, .threads, .warmup, .benchRepeats, .seconds, .compare,
+            .rounds, .ignoreHash, .json,
         ],
+        takesSeveral: true,
         examples: [
             Example(line: "coreai bench encoder.aimodel --threads 1", meaning: "measure on one thread"),
             Example(
                 line: "coreai bench encoder.aimodel --shape tokens=1x128 --repeat 100",
                 meaning: "measure 100 runs at one size"),
+            Example(
+                line: "coreai bench detector.aimodel --threads 1 --compare 'python other.py'",
+                meaning: "measure beside another program, in turns"),
         ],
         run: benchCommand)
 

@@ -28,7 +28,7 @@ enum Help {
             coreai \(command.name): \(command.summary)
 
             Usage
-              coreai \(command.name) \(Command.operand) [OPTIONS]
+              coreai \(command.name) \(command.operands) [OPTIONS]
 
 
             """

@@ -41,6 +41,10 @@ extension Option {
     static let repeats = Option("--repeat", .count(atLeast: 1), "N", "timed runs (default: 1)")
     static let benchRepeats = Option(
         "--repeat", .count(atLeast: 1), "N", "timed runs (default: as many as fit a second)")
+    static let seconds = Option(
+        "--seconds", .count(atLeast: 1), "N", "run for so long instead, at least 3 times and once a round")
+    static let compare = Option("--compare", .text, "CMD", "a shell command to time in turns with the model")
+    static let rounds = Option("--rounds", .count(atLeast: 1), "N", "turns of --compare (default: 5)")
     static let ignoreHash = Option("--ignore-hash", .flag, nil, "load a program that does not match its main.hash")
     static let serve = Option(
         "--serve-stdio", .flag, nil, "stay loaded and answer JSON lines on standard input, as above")

@@ -2,79 +2,81 @@ import CoreAIBackend
 import CoreAIDelegates
 
 func benchCommand(_ arguments: Arguments) async throws {
+    guard arguments.models.count == 1 else { return try await benchSeveral(arguments) }
+    let limits = try BenchLimits(arguments)
     let session = try await Session(arguments)
-    let seconds: (first: Double, runs: [Double]) = try await showingProgress(
-        "running \(session.function.descriptor.name)"
-    ) {
-        let first = try await session.timedRun().seconds
-        for _ in 0..<(arguments.count(.warmup) ?? 0) { _ = try await session.run() }
-        var runs: [Double] = []
-        let start = ContinuousClock.now
-        func isEnough() -> Bool {
-            if let wanted = arguments.count(.repeats) { return runs.count >= wanted }
-            return runs.count >= 3 && (runs.count >= 10_000 || (ContinuousClock.now - start).seconds >= 1)
-        }
-        while !isEnough() { runs.append(try await session.timedRun().seconds) }
-        return (first, runs)
+    let comparison = arguments.text(.compare).map {
+        Comparison(command: $0, model: arguments.model, threads: WorkerPool.shared.width)
     }
-    let report = BenchReport(session, seconds.first, seconds.runs)
+    let measured = try await showingProgress("running \(session.function.descriptor.name)") {
+        try await measure(session, limits, comparison)
+    }
+    let report = BenchReport(arguments.model, session, measured)
     if arguments.flag(.json) {
         print(try jsonText(report))
     } else {
-        print(report.describe(arguments.model, session), terminator: "")
+        print(report.describe(session), terminator: "")
     }
 }
 
-/// What `--json` prints. Times are in seconds.
-private struct BenchReport: Encodable {
-    struct Runs: Encodable {
-        let count: Int
-        let min: Double
-        let median: Double
-        let p90: Double
-        let seconds: [Double]
-    }
-    let function: String
-    let threads: Int
-    let load: LoadTimes
-    let firstRun: Double
-    let run: Runs
-    let peakResidentKiB: Int?
-    /// Operations by backend.
-    let placement: [String: Int]
+/// How often to run, in how many rounds.
+struct BenchLimits {
+    let rounds: Int
+    private let repeats: Int?
+    private let seconds: Int
+    private let warmup: Int
 
-    init(_ session: Session, _ first: Double, _ runs: [Double]) {
-        function = session.function.descriptor.name
-        threads = WorkerPool.shared.width
-        load = LoadTimes(session.model.loadReport, session.loadSeconds)
-        firstRun = first
-        run = Runs(
-            count: runs.count, min: runs.min() ?? 0, median: runs.percentile(0.5), p90: runs.percentile(0.9),
-            seconds: runs)
-        peakResidentKiB = ProcessUsage.peakResidentKiB
-        placement = session.model.placement(for: function)?.countsOfBackends ?? [:]
+    init(_ arguments: Arguments) throws {
+        repeats = arguments.count(.repeats)
+        seconds = arguments.count(.seconds) ?? 1
+        warmup = arguments.count(.warmup) ?? 0
+        rounds = arguments.text(.compare) == nil ? 1 : arguments.count(.rounds) ?? 5
+        func misuse(_ message: String) -> UsageError { Command.bench.misuse(message) }
+        if arguments.text(.compare) == nil, arguments.count(.rounds) != nil {
+            throw misuse("--rounds are turns with --compare, which is missing")
+        }
+        guard let repeats else { return }
+        if arguments.count(.seconds) != nil { throw misuse("--repeat and --seconds exclude each other") }
+        guard repeats >= rounds else {
+            throw misuse("--repeat \(repeats) is fewer than the \(rounds) rounds of --compare (--rounds N)")
+        }
     }
 
-    func describe(_ path: String, _ session: Session) -> String {
-        var about = describeLoaded(path, session)
-        about.add("inputs", session.inputs.map { "\($0.name) \($0.array.typeText)" }.list())
-        about.add("threads", "\(threads)")
-        if let peak = peakResidentKiB { about.add("peak memory", (peak * 1024).byteSize) }
-        var times = TextTable(.left, .right)
-        times.add("load", load.seconds.duration)
-        for phase in session.model.loadReport.phases { times.add("  \(phase.name)", phase.seconds.duration) }
-        times.add("first run", firstRun.duration)
-        times.add("\(counted(run.count, "run"))")
-        times.add("  minimum", run.min.duration)
-        times.add("  median", run.median.duration)
-        times.add("  90th percentile", run.p90.duration)
-        return about.text() + "\n" + times.text()
+    fileprivate func warmUp(_ session: Session) async throws {
+        for _ in 0..<warmup { _ = try await session.run() }
+    }
+
+    /// The seconds of each run of one round.
+    fileprivate func runs(of session: Session, round: Int) async throws -> [Double] {
+        var runs: [Double] = []
+        let start = ContinuousClock.now
+        func isEnough() -> Bool {
+            if let repeats { return runs.count >= repeats / rounds + (round < repeats % rounds ? 1 : 0) }
+            guard runs.count >= (2 + rounds) / rounds else { return false }
+            return runs.count >= 10_000 || (ContinuousClock.now - start).seconds >= Double(seconds) / Double(rounds)
+        }
+        while !isEnough() { runs.append(try await session.timedRun().seconds) }
+        return runs
     }
 }
 
-extension PlacementReport {
-    /// Operations by backend.
-    var countsOfBackends: [String: Int] {
-        Dictionary(countsByBackend.map { ($0.backend, $0.count) }, uniquingKeysWith: +)
+struct BenchMeasurement {
+    var firstRun = 0.0
+    /// In seconds, by round.
+    var rounds: [[Double]] = []
+    /// The time of the other command in each round.
+    var others: [Comparison.Time] = []
+}
+
+private func measure(
+    _ session: Session, _ limits: BenchLimits, _ comparison: Comparison?
+) async throws -> BenchMeasurement {
+    var measured = BenchMeasurement()
+    measured.firstRun = try await session.timedRun().seconds
+    try await limits.warmUp(session)
+    for round in 0..<limits.rounds {
+        measured.rounds.append(try await limits.runs(of: session, round: round))
+        if let comparison { measured.others.append(try comparison.run()) }
     }
+    return measured
 }

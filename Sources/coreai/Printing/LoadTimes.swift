@@ -1,7 +1,7 @@
 import CoreAIDelegates
 
 /// How a model was loaded, as JSON.
-struct LoadTimes: Encodable {
+struct LoadTimes: Codable {
     let verdict: String
     /// Seconds by phase.
     let phases: [String: Double]

@@ -13,8 +13,9 @@ extension Double {
         return "\((self * unit.factor).threeDigits) \(unit.name)"
     }
 
-    private var threeDigits: String {
-        String(format: magnitude < 10 ? "%.2f" : magnitude < 100 ? "%.1f" : "%.0f", self)
+    /// `0.00123`, `1.23`, `12.3`, `123`
+    var threeDigits: String {
+        String(format: magnitude < 1 ? "%.3g" : magnitude < 10 ? "%.2f" : magnitude < 100 ? "%.1f" : "%.0f", self)
     }
 
     /// A number of a tensor: integers without a point, others with up to six digits.

@@ -8,7 +8,8 @@ struct TextTable {
     /// - Parameter alignments: one for each column; further columns are left-aligned.
     init(_ alignments: Alignment...) { self.alignments = alignments }
 
-    mutating func add(_ cells: String...) { rows.append(cells.map(\.printable)) }
+    mutating func add(_ cells: String...) { add(cells) }
+    mutating func add(_ cells: [String]) { rows.append(cells.map(\.printable)) }
 
     /// A table that reads down one group of columns after another, as many as fit 100 characters.
     init(folding pairs: [(count: String, name: String)]) {
