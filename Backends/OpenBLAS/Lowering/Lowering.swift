@@ -14,6 +14,8 @@ import Foundation
         return program
     }
     var rewriter = GraphRewriter(graph, constants)
+    try raiseConcats(&rewriter)
+    try cancelPadding(&rewriter)
     try simplifyTransposes(&rewriter)
     try foldPadding(&rewriter)
     try raiseNormalizations(&rewriter)

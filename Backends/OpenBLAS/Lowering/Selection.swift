@@ -180,6 +180,8 @@ struct Selection {
     private func isProduct(_ op: Op) -> Bool {
         switch op.name {
         case "cpu.conv2d": true
+        case "cpu.conv_transpose2d":
+            type(op.operands[1]).staticShape.map { TransposedConvolution.isTiling(op, $0) } ?? false
         case _ where op.name.hasSuffix("batch_matmul_v1"): weights(of: op) != nil
         default: false
         }
@@ -221,7 +223,10 @@ struct Selection {
             return step.map { [$0] }
         case "cpu.conv_transpose2d":
             let step = try constants.withTensor(op.operands[1]) { (weights) throws(BackendError) in
-                try TransposedConvolution.make(op, weights: weights)
+                if TransposedConvolution.isTiling(op, weights.shape) {
+                    return try TransposedConvolution.tiling(op, weights: weights, result: result, tail: tail)
+                }
+                return try TransposedConvolution.make(op, weights: weights)
             }
             return (step ?? nil).map { [$0] }
         case "cpu.max_pool2d", "cpu.sum_pool2d": return PoolStep.make(op).map { [$0] }

@@ -18,6 +18,69 @@ enum TransposedConvolution {
             && pads.allSatisfy { $0 >= 0 && $0 < 1 << 20 } && weights.reduce(1.0, { $0 * Double($1) }) < 1e9
     }
 
+    /// Whether every output pixel has one input pixel: the taps just tile the stride.
+    static func isTiling(_ op: Op, _ weights: [Int]) -> Bool {
+        op.numbers("stride") == Array(weights[2...]) && op.numbers("dilation") == [1, 1]
+            && op.numbers("padding") == [0, 0] && op.numbers("output_pad") == [0, 0]
+    }
+
+    /// A transposed convolution whose taps tile the stride: for each row of taps, a product that writes whole rows of the
+    /// result, with what follows it.
+    static func tiling(_ op: Op, weights: HostTensor, result: ValueID, tail: Tail) throws(BackendError) -> HostStep {
+        let (channels, outputs) = (weights.shape[0], weights.shape[1])
+        let (kernelHeight, kernelWidth) = (weights.shape[2], weights.shape[3])
+        let columns = kernelWidth * outputs
+        try checkSizes([columns])
+        let w = weights.pointer(as: Float.self)
+        let panel = kernels.gemm_panel(Int32(columns))
+        let ordered = FloatBuffer(count: channels * columns)
+        var packed: [FloatBuffer] = []
+        for row in 0..<kernelHeight {
+            for channel in 0..<channels {
+                for tap in 0..<kernelWidth {
+                    for output in 0..<outputs {
+                        let from = ((channel * outputs + output) * kernelHeight + row) * kernelWidth + tap
+                        ordered.base[channel * columns + tap * outputs + output] = w[from] * (tail.scale?[output] ?? 1)
+                    }
+                }
+            }
+            let buffer = FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
+            kernels.gemm_pack(ordered.base, columns, 1, Int32(channels), Int32(columns), panel, buffer.base)
+            packed.append(buffer)
+        }
+        let bias = tail.bias.map { bias in FloatBuffer((0..<kernelWidth).flatMap { _ in bias }) }
+        let (source, rows) = (op.operands[0], packed)
+        return HostStep(
+            op, name: (["conv_transpose2d product"] + tail.words).joined(separator: " + "),
+            operands: [source] + tail.operands(beside: result), results: [result]
+        ) { (shapes) throws(BackendError) in
+            let (x, y) = (shapes[source], shapes[result])
+            guard y.allSatisfy({ $0 > 0 }) else { return HostCall { _ in } }
+            try checkSizes(x + y)
+            let tail = try PreparedTail(tail, bias: bias, shapes, result: y)
+            let (width, line) = (x[2], y[2] * y[3])
+            let lines = x[0] * x[1]
+            let parts = partCount(lines * width * channels * columns * kernelHeight, atMost: lines)
+            return HostCall { memory in
+                inParts(parts) { part in
+                    for row in share(lines, part, of: parts) {
+                        for tap in 0..<kernelHeight {
+                            let start = (row * kernelHeight + tap) * line
+                            var panels = coreai_panels(
+                                data: rows[tap].base, depth: Int32(channels), columns: Int32(columns), panel: panel)
+                            var epilogue = tail.epilogue(memory, offset: start, stride: columns)
+                            kernels.gemm(
+                                memory.floats(source) + row * width * channels, channels, &panels, 0, Int32(columns),
+                                memory.floats(result) + start, columns, Int32(width), &epilogue)
+                        }
+                        let start = row * kernelHeight * line
+                        tail.finish(memory, memory.floats(result), start..<start + kernelHeight * line)
+                    }
+                }
+            }
+        }
+    }
+
     static func make(_ op: Op, weights: HostTensor) throws(BackendError) -> HostStep? {
         guard let strides = op.numbers("stride"), let pads = op.numbers("padding"),
             let dilations = op.numbers("dilation")

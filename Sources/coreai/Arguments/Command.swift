@@ -78,7 +78,7 @@ extension Command {
         ],
         options: [
             .function, .input, .shape, .seed, .state, .units, .threads, .warmup, .benchRepeats, .seconds, .compare,
-            .rounds, .ignoreHash, .json,
+            .rounds, .profile, .ignoreHash, .json,
         ],
         takesSeveral: true,
         examples: [

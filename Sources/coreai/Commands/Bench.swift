@@ -12,10 +12,12 @@ func benchCommand(_ arguments: Arguments) async throws {
         try await measure(session, limits, comparison)
     }
     let report = BenchReport(arguments.model, session, measured)
+    let profile = arguments.flag(.profile) ? try await Profile(session) : nil
     if arguments.flag(.json) {
         print(try jsonText(report))
     } else {
         print(report.describe(session), terminator: "")
+        if let profile { print("\n" + profile.text(), terminator: "") }
     }
 }
 
