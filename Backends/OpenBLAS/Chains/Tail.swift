@@ -65,7 +65,8 @@ struct Tail {
             current = user
             words.append("residual")
         }
-        if let user = onlyUser(), let word = activate(chain, user, current) {
+        // In a column block that is mostly empty, a function costs as much as in a full one: the chain does it cheaper.
+        if let user = onlyUser(), columns >= 16 || isClamp(chain, user), let word = activate(chain, user, current) {
             current = user
             words.append(word)
         }
@@ -79,6 +80,11 @@ struct Tail {
     }
 
     private init() {}
+
+    private func isClamp(_ chain: PointwiseChain, _ node: Int) -> Bool {
+        guard case .step(let code, _, _, _) = chain.nodes[node] else { return false }
+        return code == COREAI_PW_CLAMP || code == COREAI_PW_MAX
+    }
 
     private mutating func apply(_ code: coreai_pointwise_code, _ other: [Float], isLeft: Bool) -> Bool {
         func combined(_ own: [Float]?, _ initial: Float, _ combine: (Float, Float) -> Float) -> [Float] {

@@ -15,6 +15,7 @@ import Foundation
     }
     var rewriter = GraphRewriter(graph, constants)
     try raiseConcats(&rewriter)
+    try raiseSlices(&rewriter)
     try cancelPadding(&rewriter)
     try simplifyTransposes(&rewriter)
     try foldPadding(&rewriter)

@@ -222,7 +222,7 @@ struct Selection {
             }
             return step.map { [$0] }
         case "cpu.conv_transpose2d":
-            let step = try constants.withTensor(op.operands[1]) { (weights) throws(BackendError) in
+            let step = try constants.withTensor(op.operands[1]) { (weights) throws(BackendError) -> HostStep? in
                 if TransposedConvolution.isTiling(op, weights.shape) {
                     return try TransposedConvolution.tiling(op, weights: weights, result: result, tail: tail)
                 }

@@ -11,7 +11,8 @@ enum RowSteps {
         else { return nil }
         switch op.name {
         case "softmax_v1":
-            guard op.axes("axis", rank: type.rank) == [type.rank - 1] else { return nil }
+            guard let axis = op.axes("axis", rank: type.rank)?.first else { return nil }
+            if axis != type.rank - 1 { return type.scalar == .float32 ? softmaxColumns(op, axis) : nil }
             return rows(op, type.scalar) { x, y, rows, count in
                 kernels.softmax_rows(x, count, y, count, Int32(rows), Int32(count))
             }
@@ -58,6 +59,30 @@ enum RowSteps {
                 }
             }
             return HostCall { memory in run(memory.floats(source), memory.floats(target)) }
+        }
+    }
+
+    private static func softmaxColumns(_ op: Op, _ axis: Int) -> HostStep {
+        let (source, target) = (op.operands[0], op.results[0])
+        return HostStep(op, operands: [source], results: [target]) { (shapes) throws(BackendError) in
+            let shape = shapes[source]
+            let (count, inner) = (shape[axis], shape[(axis + 1)...].reduce(1, *))
+            let outer = shape[..<axis].reduce(1, *)
+            try checkSizes([count, inner])
+            guard outer * inner * count > 0 else { return HostCall { _ in } }
+            let blocks = (inner + 63) / 64
+            let parts = rowParts(outer * blocks, 64 * count * 4)
+            return HostCall { memory in
+                inParts(parts) { part in
+                    for index in share(outer * blocks, part, of: parts) {
+                        let column = index % blocks * 64
+                        let start = index / blocks * count * inner + column
+                        kernels.softmax_columns(
+                            memory.floats(source) + start, memory.floats(target) + start, inner,
+                            Int32(min(64, inner - column)), Int32(count))
+                    }
+                }
+            }
         }
     }
 

@@ -138,7 +138,8 @@ typedef struct {
     /* Packs b[k * row_stride + n * column_stride]. `out` is aligned to 64 bytes. */
     void (*_Nonnull gemm_pack)(const float *_Nonnull b, ptrdiff_t row_stride, ptrdiff_t column_stride, int depth,
                                int columns, int panel, float *_Nonnull out);
-    /* c[rows][first..<last] = epilogue(a[rows][depth] * b). `first` is a multiple of the panel width. `c` and the epilogue's
+    /* c[rows][first..<last] = epilogue(a[rows][depth] * b). `first` is a multiple of the panel width, `last` another or
+     * the number of columns; the panel width is this level's. The residual may be `c` itself. `c` and the epilogue's
      * residual begin at row 0 of `a` and at column 0. */
     void (*_Nonnull gemm)(const float *_Nonnull a, ptrdiff_t a_stride, const coreai_panels *_Nonnull b, int first,
                           int last, float *_Nonnull c, ptrdiff_t c_stride, int rows,
@@ -183,6 +184,9 @@ typedef struct {
      * lie where its x lies. NaN anywhere in a row makes its maximum, minimum and softmax NaN. */
     void (*_Nonnull softmax_rows)(const float *_Nonnull x, ptrdiff_t x_stride, float *_Nonnull y, ptrdiff_t y_stride,
                                   int rows, int count);
+    /* The same down each of `columns` columns of `count` numbers, `stride` apart in x and y; count > 0. */
+    void (*_Nonnull softmax_columns)(const float *_Nonnull x, float *_Nonnull y, ptrdiff_t stride, int columns,
+                                     int count);
     void (*_Nonnull log_softmax_rows)(const float *_Nonnull x, ptrdiff_t x_stride, float *_Nonnull y,
                                       ptrdiff_t y_stride, int rows, int count);
     /* (x - mean) / sqrt(variance + epsilon) * gain + shift */

@@ -107,6 +107,27 @@ static void softmax_rows(const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t
     }
 }
 
+/* As many columns as one vector has, or the `rest` of them. */
+INLINE void softmax_column_block(const float *x, float *y, ptrdiff_t stride, int count, int rest) {
+    vf maximum = vload_part(x, rest);
+    for (int i = 1; i < count; i++) maximum = vmax(vload_part(x + i * stride, rest), maximum);
+    vf sum = vset(0);
+    for (int i = 0; i < count; i++) {
+        const vf e = v_exp_softmax(vload_part(x + i * stride, rest) - maximum);
+        vstore_part(y + i * stride, e, rest);
+        sum += e;
+    }
+    const vf factor = vset(1) / sum;
+    for (int i = 0; i < count; i++) vstore_part(y + i * stride, vload_part(y + i * stride, rest) * factor, rest);
+}
+
+static void softmax_columns(const float *x, float *y, ptrdiff_t stride, int columns, int count) {
+    int column = 0;
+    for (; column + LANES <= columns; column += LANES)
+        softmax_column_block(x + column, y + column, stride, count, LANES);
+    if (column < columns) softmax_column_block(x + column, y + column, stride, count, columns - column);
+}
+
 static void log_softmax_rows(const float *x, ptrdiff_t x_stride, float *y, ptrdiff_t y_stride, int rows, int count) {
     for (int r = 0; r < rows; r++, x += x_stride, y += y_stride) {
         const vf m = vset(row_maximum(x, count));

@@ -41,6 +41,7 @@ const coreai_kernels JOIN(coreai_kernels, LEVEL) = {
     .pool_mean = pool_mean,
     .pointwise = pointwise,
     .softmax_rows = softmax_rows,
+    .softmax_columns = softmax_columns,
     .log_softmax_rows = log_softmax_rows,
     .layer_norm_rows = layer_norm_rows,
     .rms_norm_rows = rms_norm_rows,
