@@ -76,7 +76,7 @@ struct Selection {
     /// The chain that ends at an op, with the product before it where there is one.
     private mutating func chooseChain(_ root: Int) throws(BackendError) -> Bool {
         for limit in [Self.chainLimit, 1] {
-            let members = cluster(root, limit: limit)
+            let members = withoutPrefixes(cluster(root, limit: limit), root)
             guard let (chain, node) = chain(members, root) else { continue }
             let result = graph.ops[root].results[0]
             if let steps = try productBefore(members, chain, node, root) {
@@ -115,6 +115,28 @@ struct Selection {
             candidates.formUnion(producers(of: candidate))
         }
         return members.sorted()
+    }
+
+    /// Where several products feed a chain, only the last can have it as its tail: what is done to the others by constants
+    /// alone stays with them.
+    private func withoutPrefixes(_ members: [Int], _ root: Int) -> [Int] {
+        var inside = Set(members)
+        var products = members.flatMap { graph.ops[$0].operands }.filter { value in
+            definition(of: value).map { isProduct($0.op) && !isOutput[value.index] } ?? false
+        }
+        products = Set(products).sorted { (definitions[$0.index]?.index ?? 0) < (definitions[$1.index]?.index ?? 0) }
+        guard products.count > 1 else { return members }
+        for product in products.dropLast() {
+            var value = product
+            while uses[value.index].count == 1, let user = uses[value.index].first?.index, user != root,
+                inside.contains(user),
+                graph.ops[user].operands.allSatisfy({ $0 == value || constants.contains($0) })
+            {
+                inside.remove(user)
+                value = graph.ops[user].results[0]
+            }
+        }
+        return inside.sorted()
     }
 
     private func producers(of index: Int) -> [Int] {

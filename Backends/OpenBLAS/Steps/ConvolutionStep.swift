@@ -183,15 +183,15 @@ private struct ConvolutionCall: Sendable {
         let panels = (channels + panel - 1) / panel
         let threads = WorkerPool.shared.width
         splitsChannels =
-            (kind == .direct || kind == .product) && groups == 1 && batch == 1 && pixels < 64 * threads
-            && panels >= threads && partCount(multiplications, atMost: panels) > 1
+            (kind == .direct || kind == .product) && groups == 1 && batch == 1 && panels >= threads
+            && (pixels < 64 * threads || channels > 2 * pixels) && partCount(multiplications, atMost: panels) > 1
         if splitsChannels {
             partsPerImage = partCount(multiplications, atMost: panels)
         } else {
             let grain =
                 switch kind {
                 case .depthwise: 1
-                case .winograd: max(1, 24 / tilesPerUnit)
+                case .winograd: max(1, 8 / tilesPerUnit)
                 case .direct, .product: 24
                 }
             var parts = partCount(multiplications, atMost: max(1, unitCount / grain))
@@ -219,7 +219,7 @@ private struct ConvolutionCall: Sendable {
             let (image, part) = (index / partsPerImage, index % partsPerImage)
             run(memory, x, y, image, part, scratch + index * scratchPerPart)
         }
-        if splitsChannels { tail.finish(memory, y, 0..<yCount * batch) }
+        if splitsChannels { tail.finishInParts(memory, y, yCount * batch) }
     }
 
     private func run(

@@ -81,6 +81,13 @@ struct PreparedTail: Sendable {
             residual_stride: stride, activation: activation, low: low, high: high)
     }
 
+    /// The rest of the chain over all `count` elements of the result.
+    func finishInParts(_ memory: HostMemory, _ result: UnsafeMutablePointer<Float>, _ count: Int) {
+        guard rest != nil else { return }
+        let parts = count < 16_384 ? 1 : WorkerPool.shared.width * 2
+        inParts(parts) { finish(memory, result, share(count, $0, of: parts)) }
+    }
+
     /// The rest of the chain over elements `range` of the result, in place.
     func finish(_ memory: HostMemory, _ result: UnsafeMutablePointer<Float>, _ range: Range<Int>) {
         guard let rest else { return }

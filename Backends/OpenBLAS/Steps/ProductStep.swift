@@ -71,15 +71,17 @@ enum ProductStep {
         let rows: Int
         let tail: PreparedTail
         private let parts: Int
-        private let splitsColumns: Bool
+        private var splitsColumns: Bool
 
         init(packed: FloatBuffer, depth: Int, columns: Int, panel: Int, rows: Int, tail: PreparedTail) {
             (self.packed, self.depth, self.columns, self.panel) = (packed, depth, columns, panel)
             (self.rows, self.tail) = (rows, tail)
             let panels = (columns + panel - 1) / panel
             let work = rows * columns * max(1, depth)
-            splitsColumns = rows < 24 * WorkerPool.shared.width && panels > 1
+            // Each part reads all of one side: let it be the smaller.
+            splitsColumns = panels >= WorkerPool.shared.width && (rows < 24 * WorkerPool.shared.width || columns > rows)
             var parts = splitsColumns ? partCount(work, atMost: panels) : partCount(work, atMost: max(1, rows / 12))
+            if parts == 1 { splitsColumns = false }
             if tail.rest != nil, !splitsColumns { parts = max(parts, min(rows / 24, rows * columns * 4 >> 17)) }
             self.parts = max(1, parts)
         }
@@ -103,7 +105,7 @@ enum ProductStep {
                     c + start, self.columns, Int32(rows.count), &epilogue)
                 if !splitsColumns { tail.finish(memory, c, start..<rows.upperBound * self.columns) }
             }
-            if splitsColumns { tail.finish(memory, c, 0..<rows * self.columns) }
+            if splitsColumns { tail.finishInParts(memory, c, rows * self.columns) }
         }
     }
 
