@@ -10,7 +10,7 @@ package struct OpenBLASBackend: Backend {
 
     /// Kernels for single ops that the lowering leaves alone; an op goes to the first claim that names it.
     static let claims = [
-        matrixProductClaim, convolutionClaim, depthwiseClaim, transposedConvolutionClaim, pointwiseClaim,
+        matrixProductClaim, convolutionClaim, depthwiseClaim, transposedConvolutionClaim,
     ]
 
     package init() {}

@@ -55,8 +55,9 @@ package final class Executor: FunctionExecutor {
         isUniform = hasOnlySegments && plan.graph.symbolCount == 0 && devices.allSatisfy { $0 is HostDevice }
     }
 
-    /// Handing over to another thread and back takes about as long.
-    private static let brief = 20_000
+    /// Handing over to another thread and back takes 10 to 50 microseconds; a task that computes for a few times that
+    /// keeps nobody waiting.
+    private static let brief = 200_000
 
     package var isBrief: Bool { lastNanoseconds.load(ordering: .relaxed) < Self.brief }
 
