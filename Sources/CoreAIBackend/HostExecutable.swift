@@ -149,9 +149,11 @@ package final class HostExecutable: Executable {
     }
 
     /// Computes on the caller's thread.
-    /// - Parameter scratch: answers memory of at least the given size, aligned to 64 bytes.
+    /// - Parameters:
+    ///   - isCancelled: asked before each kernel call.
+    ///   - scratch: answers memory of at least the given size, aligned to 64 bytes.
     func run(
-        _ bindings: [Binding], symbols: [Int?],
+        _ bindings: [Binding], symbols: [Int?], isCancelled: (() -> Bool)? = nil,
         scratch: (Int) throws(BackendError) -> UnsafeMutableRawPointer
     ) throws(BackendError) {
         guard bindings.count == slots.count else {
@@ -177,6 +179,7 @@ package final class HostExecutable: Executable {
         let memory = HostMemory(addresses: table, scratch: block + frame.scratchOffset)
         let isProfiled = HostProfile.shared.isRunning
         for index in frame.calls.indices {
+            if let isCancelled, isCancelled() { throw BackendError(.cancelled, "cancelled") }
             do {
                 if isProfiled {
                     try profile(index, frame, memory)

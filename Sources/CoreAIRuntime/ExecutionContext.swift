@@ -91,6 +91,8 @@ final class ExecutionContext: @unchecked Sendable {
         }
     }
 
+    func watch(_ isCancelled: (() -> Bool)?) { for stream in streams { stream.watch(isCancelled) } }
+
     func wait() throws(BackendError) { for fence in fences { try fence.wait() } }
 }
 

@@ -100,9 +100,17 @@ package final class Executor: FunctionExecutor {
         context.bind(inputs: inputs, states: states)
         var run = ExecutorRun(executor: self, frame: frame, context: context, inputs: inputs, states: states)
         if frame.isStraight { try run.placeOutputs(output) }
-        for step in plan.steps {
-            if isCancelled() { throw CancellationError() }
-            try run.perform(step, output, isCancelled)
+        try withoutActuallyEscaping(isCancelled) { probe in
+            context.watch(probe)
+            defer { context.watch(nil) }
+            for step in plan.steps {
+                if isCancelled() { throw CancellationError() }
+                do {
+                    try run.perform(step, output, isCancelled)
+                } catch let error as BackendError where error.code == .cancelled {
+                    throw CancellationError()
+                }
+            }
         }
         try run.handOn(output)
         try run.wait()
