@@ -128,8 +128,12 @@ package final class HostExecutable: Executable {
         lifetimes = zip(first, last).map { $0 <= $1 ? $0...$1 : 0...0 }
     }
 
-    /// What the executable calls, in order: for reports and tests.
-    package var stepNames: [String] { program.steps.map(\.name) }
+    /// What the executable calls, in order, each with the type of its first result and where that came from.
+    package var calls: [(name: String, result: String, location: SourceLocation?)] {
+        program.steps.map { step in
+            (step.name, step.results.first.map { "\(program.graph.tensorType($0))" } ?? "-", step.op.location)
+        }
+    }
 
     package func resultShapes(for inputs: [[Int]]) throws(BackendError) -> [[Int]]? {
         guard program.sizes.isEmpty else { return nil }

@@ -197,12 +197,13 @@ extension HostProgram {
             appendView(op)
             return
         }
+        let name = kernel == nil ? "\(op.plainName) (portable)" : op.plainName
         let kernel = kernel ?? definition.reference
         let signature = definition.signature
         let types = (op.operands + op.results).map { graph.tensorType($0).scalar }
         let sized = op.results.map { sizes[$0] }
         steps.append(
-            HostStep(op, operands: op.operands, results: op.results + sized.compactMap { $0 }) { shapes in
+            HostStep(op, name: name, operands: op.operands, results: op.results + sized.compactMap { $0 }) { shapes in
                 let operands = op.operands.map { shapes[$0] }
                 let results = op.results.map { shapes[$0] }
                 let symbols = shapes.symbols

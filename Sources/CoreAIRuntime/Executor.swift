@@ -61,6 +61,14 @@ package final class Executor: FunctionExecutor {
 
     package var isBrief: Bool { lastNanoseconds.load(ordering: .relaxed) < Self.brief }
 
+    package var kernelCalls: [KernelCall] {
+        executables.enumerated().flatMap { segment, executable in
+            ((executable as? HostExecutable)?.calls ?? []).map {
+                KernelCall(segment: segment, name: $0.name, result: $0.result, location: $0.location)
+            }
+        }
+    }
+
     package func run(
         inputs: [HostTensor], states: [HostTensor], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
         isCancelled: () -> Bool

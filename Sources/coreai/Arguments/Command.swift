@@ -117,7 +117,7 @@ extension Command {
             which order they run. Runs nothing.
             """
         ],
-        options: [.function, .units, .ops, .planGraph, .ignoreHash],
+        options: [.function, .units, .ops, .kernels, .planGraph, .ignoreHash],
         examples: [
             Example(line: "coreai plan detector.aimodel", meaning: "read the plan"),
             Example(
