@@ -160,6 +160,7 @@ package final class HostConstants: @unchecked Sendable {
         guard let definition = OpTable[Op.constantName] else {
             throw BackendError(.failed, "the op table has no constant")
         }
+        try HostBuffer.checkRoom(for: byteCount)
         let op = Op(Op.constantName, attributes: [NamedAttribute("value", .elements(weight.constant))])
         do {
             return try Bytes(byteCount: byteCount) { memory in

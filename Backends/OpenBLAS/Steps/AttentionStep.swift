@@ -83,8 +83,12 @@ struct AttentionStep: Sendable {
             guard !isEmpty || shape.keys > 0 else {
                 throw BackendError(.failed, "attention over no keys")
             }
-            let work = Int(shape.queries) * Int(shape.keys) * Int(shape.depth + shape.value_depth) * batch.reduce(1, *)
-            parts = isEmpty ? 0 : partCount(work, atMost: oOffsets.count)
+            parts =
+                isEmpty
+                ? 0
+                : partCount(
+                    Int(shape.queries), Int(shape.keys), Int(shape.depth) + Int(shape.value_depth), oOffsets.count,
+                    atMost: oOffsets.count)
             scratchCount = (withUnsafePointer(to: shape) { kernels.attention_scratch_count($0) } + 15) & ~15
         }
 

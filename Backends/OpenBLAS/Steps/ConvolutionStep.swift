@@ -42,24 +42,26 @@ final class ConvolutionStep: Sendable {
         panel = Int(kernels.gemm_panel(Int32(perGroup)))
         switch kind {
         case .depthwise:
-            let buffer = FloatBuffer(count: taps * groups)
+            let buffer = try FloatBuffer(count: taps * groups)
             for channel in 0..<groups {
                 for tap in 0..<taps { buffer.base[tap * groups + channel] = w[channel * taps + tap] }
             }
             packed = [buffer]
         case .winograd:
-            let buffer = FloatBuffer(count: kernels.winograd_packed_count(Int32(perGroup), Int32(channels)))
+            let buffer = try FloatBuffer(count: kernels.winograd_packed_count(Int32(perGroup), Int32(channels)))
             kernels.winograd_pack(w, Int32(perGroup), Int32(channels), buffer.base)
             packed = [buffer]
         case .direct, .product:
             let count = kernels.gemm_packed_count(Int32(taps * channels), Int32(perGroup), Int32(panel))
-            packed = (0..<groups).map { [panel] group in
-                let buffer = FloatBuffer(count: count)
+            var buffers: [FloatBuffer] = []
+            for group in 0..<groups {
+                let buffer = try FloatBuffer(count: count)
                 kernels.conv_pack(
                     w + group * perGroup * channels * taps, Int32(perGroup), Int32(channels), Int32(taps),
                     Int32(panel), buffer.base)
-                return buffer
+                buffers.append(buffer)
             }
+            packed = buffers
         }
         bias = tail.bias.map(FloatBuffer.init)
     }
@@ -100,7 +102,7 @@ final class ConvolutionStep: Sendable {
 
     private static func scaledWeights(_ weights: HostTensor, _ scale: [Float]?) throws(BackendError) -> FloatBuffer? {
         guard let scale else { return nil }
-        let buffer = FloatBuffer(count: weights.count)
+        let buffer = try FloatBuffer(count: weights.count)
         let (source, perOutput) = (weights.pointer(as: Float.self), weights.count / max(1, weights.shape[0]))
         for output in 0..<weights.shape[0] {
             for index in output * perOutput..<(output + 1) * perOutput { buffer.base[index] = source[index] * scale[output] }
@@ -179,7 +181,7 @@ private struct ConvolutionCall: Sendable {
         }
         let taps = Int(shape.kernel_height * shape.kernel_width)
         let depth = kind == .depthwise ? taps : taps * Int(shape.channels)
-        let multiplications = pixels * channels * groups / (kind == .depthwise ? groups : 1) * depth
+        let multiplications = workload([pixels, channels, kind == .depthwise ? 1 : groups, depth])
         let panels = (channels + panel - 1) / panel
         let threads = WorkerPool.shared.width
         splitsChannels =

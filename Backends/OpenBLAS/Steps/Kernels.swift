@@ -10,7 +10,13 @@ final class FloatBuffer: @unchecked Sendable {
     let base: UnsafeMutablePointer<Float>
     let count: Int
 
-    init(count: Int) {
+    /// - Throws: `outOfMemory` where there is no room.
+    convenience init(count: Int) throws(BackendError) {
+        try HostBuffer.checkRoom(for: count.multipliedReportingOverflow(by: 4).overflow ? .max : count * 4)
+        self.init(unchecked: count)
+    }
+
+    private init(unchecked count: Int) {
         self.count = count
         let byteCount = max(64, (count * 4 + 63) & ~63)
         // Large blocks on huge pages: a whole network gains 2 to 3 per cent.
@@ -22,7 +28,7 @@ final class FloatBuffer: @unchecked Sendable {
     }
 
     convenience init(_ values: [Float]) {
-        self.init(count: values.count)
+        self.init(unchecked: values.count)
         for (index, value) in values.enumerated() { base[index] = value }
     }
 
@@ -32,8 +38,18 @@ final class FloatBuffer: @unchecked Sendable {
 /// Below so many multiplications a hand-over to other threads costs more than it saves.
 let multiplicationsWorthSharing = 400_000
 
-/// Into how many parts work is cut for the pool: so many that a thread that is late costs little.
-func partCount(_ multiplications: Int, atMost limit: Int) -> Int {
+/// The product of numbers that may be large.
+func workload(_ factors: [Int]) -> Int {
+    factors.reduce(1) { product, factor in
+        let (value, overflow) = product.multipliedReportingOverflow(by: factor)
+        return overflow ? .max : value
+    }
+}
+
+/// Into how many parts work is cut for the pool, its multiplications being the product of `factors`: so many that a thread
+/// that is late costs little.
+func partCount(_ factors: Int..., atMost limit: Int) -> Int {
+    let multiplications = workload(factors)
     let width = WorkerPool.shared.width
     guard width > 1, multiplications > multiplicationsWorthSharing else { return 1 }
     return max(1, min(limit, width * 4, multiplications / (multiplicationsWorthSharing / 4)))

@@ -24,8 +24,8 @@ enum ProductStep {
         let wide = weights.scalar == .float32 ? nil : try Widening.widened(weights)
         let source = wide?.base ?? weights.pointer(as: Float.self)
         let (rowStride, columnStride) = isTransposed ? (1, columns) : (columns, 1)
-        let scaled = tail.scale.map { scale in
-            let buffer = FloatBuffer(count: depth * width)
+        let scaled = try tail.scale.map { (scale) throws(BackendError) in
+            let buffer = try FloatBuffer(count: depth * width)
             for k in 0..<depth {
                 for n in 0..<width {
                     buffer.base[k * width + n] = source[k * rowStride + n * columnStride] * scale[n]
@@ -34,7 +34,7 @@ enum ProductStep {
             return buffer
         }
         let panel = kernels.gemm_panel(Int32(width))
-        let packed = FloatBuffer(count: kernels.gemm_packed_count(Int32(depth), Int32(width), panel))
+        let packed = try FloatBuffer(count: kernels.gemm_packed_count(Int32(depth), Int32(width), panel))
         withExtendedLifetime((wide, scaled)) {
             if let scaled {
                 kernels.gemm_pack(scaled.base, width, 1, Int32(depth), Int32(width), panel, packed.base)
@@ -77,7 +77,7 @@ enum ProductStep {
             (self.packed, self.depth, self.columns, self.panel) = (packed, depth, columns, panel)
             (self.rows, self.tail) = (rows, tail)
             let panels = (columns + panel - 1) / panel
-            let work = rows * columns * max(1, depth)
+            let work = workload([rows, columns, max(1, depth)])
             // Each part reads all of one side: let it be the smaller.
             splitsColumns = panels >= WorkerPool.shared.width && (rows < 24 * WorkerPool.shared.width || columns > rows)
             var parts = splitsColumns ? partCount(work, atMost: panels) : partCount(work, atMost: max(1, rows / 12))
@@ -176,10 +176,10 @@ enum ProductStep {
             panel = Int(kernels.gemm_panel(Int32(columns)))
             packedCount = (kernels.gemm_packed_count(Int32(depth), Int32(columns), Int32(panel)) + 15) & ~15
             let isEmpty = rows == 0 || columns == 0
-            let work = isEmpty ? 0 : rows * columns * max(1, depth)
+            let work = isEmpty ? 0 : workload([rows, columns, max(1, depth)])
             let count = isEmpty ? 0 : cOffsets.count
             if count >= WorkerPool.shared.width {
-                (parts, rowParts) = (partCount(work * count, atMost: count), 1)
+                (parts, rowParts) = (partCount(work, count, atMost: count), 1)
             } else {
                 (parts, rowParts) = (1, partCount(work, atMost: max(1, rows / 12)))
             }

@@ -209,7 +209,7 @@ enum PoolStep {
             (shape.pad_top, shape.pad_left) = (Int32(pads[0]), Int32(pads[2]))
             (shape.x_stride, shape.y_stride) = (x[3], y[3])
             let taps = window[0] * window[1]
-            let parts = partCount(y.reduce(1, *) * taps, atMost: y[1])
+            let parts = partCount(y.reduce(1, *), taps, atMost: y[1])
             return HostCall { [shape] memory in
                 for image in 0..<x[0] {
                     let from = memory.floats(source) + image * x[1] * x[2] * x[3]

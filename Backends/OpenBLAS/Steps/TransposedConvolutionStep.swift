@@ -33,7 +33,7 @@ enum TransposedConvolution {
         try checkSizes([columns])
         let w = weights.pointer(as: Float.self)
         let panel = kernels.gemm_panel(Int32(columns))
-        let ordered = FloatBuffer(count: channels * columns)
+        let ordered = try FloatBuffer(count: channels * columns)
         var packed: [FloatBuffer] = []
         for row in 0..<kernelHeight {
             for channel in 0..<channels {
@@ -44,7 +44,7 @@ enum TransposedConvolution {
                     }
                 }
             }
-            let buffer = FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
+            let buffer = try FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
             kernels.gemm_pack(ordered.base, columns, 1, Int32(channels), Int32(columns), panel, buffer.base)
             packed.append(buffer)
         }
@@ -60,7 +60,7 @@ enum TransposedConvolution {
             let tail = try PreparedTail(tail, bias: bias, shapes, result: y)
             let (width, line) = (x[2], y[2] * y[3])
             let lines = x[0] * x[1]
-            let parts = partCount(lines * width * channels * columns * kernelHeight, atMost: lines)
+            let parts = partCount(lines, width, channels, columns, kernelHeight, atMost: lines)
             return HostCall { memory in
                 inParts(parts) { part in
                     for row in share(lines, part, of: parts) {
@@ -91,7 +91,7 @@ enum TransposedConvolution {
         try checkSizes([outputs * taps])
         // Columns in the order tap, output channel.
         let columns = outputs * taps
-        let ordered = FloatBuffer(count: channels * columns)
+        let ordered = try FloatBuffer(count: channels * columns)
         let w = weights.pointer(as: Float.self)
         for channel in 0..<channels {
             for output in 0..<outputs {
@@ -101,7 +101,7 @@ enum TransposedConvolution {
             }
         }
         let panel = kernels.gemm_panel(Int32(columns))
-        let packed = FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
+        let packed = try FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
         withExtendedLifetime(ordered) {
             kernels.gemm_pack(ordered.base, columns, 1, Int32(channels), Int32(columns), panel, packed.base)
         }
@@ -146,7 +146,7 @@ enum TransposedConvolution {
         _ x: UnsafePointer<Float>, _ packed: FloatBuffer, _ y: UnsafeMutablePointer<Float>, _ rows: Int, _ depth: Int,
         _ columns: Int, _ panel: Int
     ) {
-        let parts = partCount(rows * depth * columns, atMost: max(1, rows / 12))
+        let parts = partCount(rows, depth, columns, atMost: max(1, rows / 12))
         inParts(parts) { part in
             let range = share(rows, part, of: parts)
             var panels = coreai_panels(
