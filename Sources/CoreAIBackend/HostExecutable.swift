@@ -75,7 +75,9 @@ package final class HostExecutable: Executable {
         let program = try lower(graph, constants)
         self.slots = slots
         // A lowering may have put another value in an output's place.
-        let final = Dictionary(zip(graph.outputs, program.graph.outputs).map { ($0.value, $1.value) }) { first, _ in first }
+        let final = Dictionary(zip(graph.outputs, program.graph.outputs).map { ($0.value, $1.value) }) { first, _ in
+            first
+        }
         outputs = outputs.map { (final[$0.value] ?? $0.value, $0.binding) }
         sizeBindings = sizeBindings.map { (final[$0.value] ?? $0.value, $0.binding) }
 
@@ -206,7 +208,8 @@ package final class HostExecutable: Executable {
         let start = ContinuousClock.now
         try frame.calls[index].run(memory)
         let step = program.steps[index]
-        HostProfile.shared.add(step.name, step.results.first.map { frame.shapes[$0] } ?? [], ContinuousClock.now - start)
+        HostProfile.shared.add(
+            step.name, step.results.first.map { frame.shapes[$0] } ?? [], ContinuousClock.now - start)
     }
 
     // MARK: Frames

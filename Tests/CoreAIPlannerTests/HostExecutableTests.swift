@@ -29,7 +29,8 @@ struct HostExecutableTests {
     /// A cancelled run ends before its next kernel call.
     @Test func aRunStopsBetweenKernels() throws {
         let calls = Mutex(0)
-        let executable = try HostExecutable(Self.graph(), weights: NoWeights()) { (graph, constants) throws(BackendError) in
+        let executable = try HostExecutable(Self.graph(), weights: NoWeights()) {
+            (graph, constants) throws(BackendError) in
             var program = HostProgram(graph, constants)
             for op in graph.ops {
                 program.steps.append(

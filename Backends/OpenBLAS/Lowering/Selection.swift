@@ -165,7 +165,8 @@ struct Selection {
             let inputs = op.operands.map { operand -> Int in
                 if let node = nodes[operand] { return node }
                 let scalar = type(operand).scalar
-                if scalar == .float32, type(operand).elementCount == 1, let value = constants.floats(operand, limit: 1) {
+                if scalar == .float32, type(operand).elementCount == 1, let value = constants.floats(operand, limit: 1)
+                {
                     return chain.constant(value[0])
                 }
                 return chain.operand(operand, scalar)
@@ -189,9 +190,13 @@ struct Selection {
             else { return false }
             return isProduct(definition.op) && uses[value.index].allSatisfy { inside.contains($0.index) }
         }
-        guard let product = candidates.max(by: { (definitions[$0.index]?.index ?? 0) < (definitions[$1.index]?.index ?? 0) }),
+        guard
+            let product = candidates.max(by: {
+                (definitions[$0.index]?.index ?? 0) < (definitions[$1.index]?.index ?? 0)
+            }),
             let definition = definition(of: product), let columns = type(product).shape.last?.constant,
-            let tail = Tail(chain, root: node, product: product, type: type(product), columns: columns, type, constants),
+            let tail = Tail(
+                chain, root: node, product: product, type: type(product), columns: columns, type, constants),
             let steps = try single(
                 definition.index, tail: (tail, graph.ops[root].results[0], graph.ops[root]))
         else { return nil }

@@ -50,7 +50,8 @@ private func isConvolution(_ rewriter: GraphRewriter, _ op: Op) -> Bool {
         shape[0] % groups == 0, x.rank == 4
     else { return false }
     let steps = (op.numbers("stride") ?? []) + (op.numbers("dilation") ?? [])
-    guard steps.allSatisfy({ $0 > 0 && $0 < 1 << 20 }), max(shape[2], shape[3]) < 1 << 10 || steps.allSatisfy({ $0 < 1 << 6 })
+    guard steps.allSatisfy({ $0 > 0 && $0 < 1 << 20 }),
+        max(shape[2], shape[3]) < 1 << 10 || steps.allSatisfy({ $0 < 1 << 6 })
     else { return false }
     return shape.allSatisfy { $0 < 1 << 24 } && shape.reduce(1.0, { $0 * Double($1) }) < 1e9
 }

@@ -71,9 +71,11 @@ private struct NormalizationFinder {
         var parts: [Int] = []
         var current = index
         for _ in 0..<2 {
-            guard let next = graph.ops[current].operands.compactMap({ definitions[$0.index]?.index }).first(where: {
-                normalization(at: $0) != nil
-            }) else { break }
+            guard
+                let next = graph.ops[current].operands.compactMap({ definitions[$0.index]?.index }).first(where: {
+                    normalization(at: $0) != nil
+                })
+            else { break }
             parts.append(next)
             current = next
         }

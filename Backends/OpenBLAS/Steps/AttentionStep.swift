@@ -68,7 +68,9 @@ struct AttentionStep: Sendable {
                 var view = StridedView(dense: shapes[mask])
                 while view.axes.count < 2 { view.axes.insert([], at: 0) }
                 let maskRank = view.axes.count
-                guard let row = view.stride(maskRank - 2), view.shape[maskRank - 1] == Int(shape.keys) else { throw uneven() }
+                guard let row = view.stride(maskRank - 2), view.shape[maskRank - 1] == Int(shape.keys) else {
+                    throw uneven()
+                }
                 shape.mask_stride = row
                 maskOffsets = view.offsets(0..<maskRank - 2, repeatedTo: batch)
             } else {

@@ -105,7 +105,9 @@ final class ConvolutionStep: Sendable {
         let buffer = try FloatBuffer(count: weights.count)
         let (source, perOutput) = (weights.pointer(as: Float.self), weights.count / max(1, weights.shape[0]))
         for output in 0..<weights.shape[0] {
-            for index in output * perOutput..<(output + 1) * perOutput { buffer.base[index] = source[index] * scale[output] }
+            for index in output * perOutput..<(output + 1) * perOutput {
+                buffer.base[index] = source[index] * scale[output]
+            }
         }
         return buffer
     }
@@ -131,7 +133,8 @@ final class ConvolutionStep: Sendable {
             shape: shape, kind: kind, groups: groups, panel: panel, packed: packed, batch: x[0],
             xCount: x[1] * x[2] * x[3], yCount: y[1] * y[2] * y[3], tail: tail)
         guard scalar == .float32 else {
-            return widening(scalar, [(input, x.reduce(1, *))], (result, y.reduce(1, *)), scratch: call.scratchByteCount) {
+            return widening(scalar, [(input, x.reduce(1, *))], (result, y.reduce(1, *)), scratch: call.scratchByteCount)
+            {
                 memory, inputs, output, scratch in
                 call.run(memory, inputs[0], output, scratch)
             }
@@ -237,7 +240,8 @@ private struct ConvolutionCall: Sendable {
         if splitsChannels {
             let panels = share((channels + panel - 1) / panel, part, of: partsPerImage)
             convolve(
-                &shape, xBase, yBase, 0, 0..<pixels, panels.lowerBound * panel..<min(channels, panels.upperBound * panel),
+                &shape, xBase, yBase, 0, 0..<pixels,
+                panels.lowerBound * panel..<min(channels, panels.upperBound * panel),
                 &epilogue)
             return
         }
@@ -245,7 +249,8 @@ private struct ConvolutionCall: Sendable {
         let width = Int(shape.out_width)
         switch kind {
         case .depthwise:
-            kernels.depthwise(&shape, xBase, packed[0].base, yBase, Int32(units.lowerBound), Int32(units.upperBound), &epilogue)
+            kernels.depthwise(
+                &shape, xBase, packed[0].base, yBase, Int32(units.lowerBound), Int32(units.upperBound), &epilogue)
             finish(memory, y, image, units.lowerBound * width..<units.upperBound * width)
         case .winograd:
             let tiles = units.lowerBound * tilesPerUnit..<units.upperBound * tilesPerUnit

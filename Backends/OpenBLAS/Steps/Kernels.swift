@@ -93,7 +93,8 @@ struct PreparedTail: Sendable {
     @inline(__always)
     func epilogue(_ memory: HostMemory, offset: Int, stride: Int) -> coreai_epilogue {
         coreai_epilogue(
-            bias: bias.map { UnsafePointer($0.base) }, residual: residual.map { UnsafePointer(memory.floats($0)) + offset },
+            bias: bias.map { UnsafePointer($0.base) },
+            residual: residual.map { UnsafePointer(memory.floats($0)) + offset },
             residual_stride: stride, activation: activation, low: low, high: high)
     }
 

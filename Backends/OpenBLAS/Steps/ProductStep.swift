@@ -5,7 +5,9 @@ import CoreAIOps
 
 func rowMajorStrides(_ shape: [Int]) -> [Int] {
     var strides = [Int](repeating: 1, count: shape.count)
-    for axis in stride(from: shape.count - 2, through: 0, by: -1) { strides[axis] = strides[axis + 1] * shape[axis + 1] }
+    for axis in stride(from: shape.count - 2, through: 0, by: -1) {
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    }
     return strides
 }
 
@@ -52,7 +54,8 @@ enum ProductStep {
             let rows = y.dropLast().reduce(1, *)
             try checkSizes([rows])
             let tail = try PreparedTail(tail, bias: bias, shapes, result: y)
-            let call = PackedProduct(packed: packed, depth: depth, columns: width, panel: Int(panel), rows: rows, tail: tail)
+            let call = PackedProduct(
+                packed: packed, depth: depth, columns: width, panel: Int(panel), rows: rows, tail: tail)
             guard scalar == .float32 else {
                 return widening(scalar, [(a, x.reduce(1, *))], (result, rows * width), scratch: 0) {
                     memory, inputs, output, _ in

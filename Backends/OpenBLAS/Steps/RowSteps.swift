@@ -108,7 +108,8 @@ enum RowSteps {
                         kernels.layer_norm_rows(
                             x, count, y, count, Int32(range.count), Int32(count), gain, shift, Float(epsilon))
                     } else {
-                        kernels.rms_norm_rows(x, count, y, count, Int32(range.count), Int32(count), gain, Float(epsilon))
+                        kernels.rms_norm_rows(
+                            x, count, y, count, Int32(range.count), Int32(count), gain, Float(epsilon))
                     }
                 }
             }

@@ -37,7 +37,9 @@ struct StridedCopy: Sendable {
         // Merge neighbours that both sides walk through alike, innermost last.
         var axes: [(size: Int, source: Int, target: Int)] = []
         for axis in shape.indices where shape[axis] != 1 {
-            if let last = axes.last, last.source == source[axis] * shape[axis], last.target == target[axis] * shape[axis] {
+            if let last = axes.last, last.source == source[axis] * shape[axis],
+                last.target == target[axis] * shape[axis]
+            {
                 axes[axes.count - 1] = (last.size * shape[axis], source[axis], target[axis])
             } else {
                 axes.append((shape[axis], source[axis], target[axis]))

@@ -82,12 +82,15 @@ struct StridedView: Sendable {
             guard let permutation = op.axes("permutation", rank: axes.count) else { return nil }
             view.axes = permutation.map { axes[$0] }
         case "primitive.slice_v1":
-            guard case .dimensions(let start)? = op[attribute: "start"], case .dimensions(let end)? = op[attribute: "end"],
+            guard case .dimensions(let start)? = op[attribute: "start"],
+                case .dimensions(let end)? = op[attribute: "end"],
                 let steps = op.numbers("stride")
             else { return nil }
             for axis in axes.indices {
                 let size = shape[axis]
-                guard let first = start[axis].evaluated(symbols), let last = end[axis].evaluated(symbols) else { return nil }
+                guard let first = start[axis].evaluated(symbols), let last = end[axis].evaluated(symbols) else {
+                    return nil
+                }
                 let range = SliceRange(size: size, start: first, end: last, stride: steps[axis])
                 guard range.count == result[axis] else { return nil }
                 if range.first == 0, range.count == size { continue }

@@ -96,7 +96,8 @@ enum TransposedConvolution {
         for channel in 0..<channels {
             for output in 0..<outputs {
                 for tap in 0..<taps {
-                    ordered.base[channel * columns + tap * outputs + output] = w[(channel * outputs + output) * taps + tap]
+                    ordered.base[channel * columns + tap * outputs + output] =
+                        w[(channel * outputs + output) * taps + tap]
                 }
             }
         }
@@ -153,7 +154,8 @@ enum TransposedConvolution {
                 data: packed.base, depth: Int32(depth), columns: Int32(columns), panel: Int32(panel))
             var epilogue = coreai_epilogue()
             kernels.gemm(
-                x + range.lowerBound * depth, depth, &panels, 0, Int32(columns), y + range.lowerBound * columns, columns,
+                x + range.lowerBound * depth, depth, &panels, 0, Int32(columns), y + range.lowerBound * columns,
+                columns,
                 Int32(range.count), &epilogue)
         }
     }
