@@ -7,6 +7,7 @@ import CoreAIOps
 enum MovementSteps {
     /// The step of an op of this kind; nil if it is another, or if its arguments are known only at run time.
     static func make(_ op: Op, _ graph: Graph) -> HostStep? {
+        if op.name == "primitive.split_v1" { return split(op, graph) }
         guard op.results.count == 1, let result = op.results.first, let type = graph[result].type.tensor,
             op[attribute: sizedByOpAttribute] == nil
         else { return nil }
@@ -108,6 +109,32 @@ enum MovementSteps {
             }
             return HostCall { [copies] memory in
                 for index in copies.indices { copies[index].runShared(memory[sources[index]], memory[target]) }
+            }
+        }
+    }
+
+    private static func split(_ op: Op, _ graph: Graph) -> HostStep? {
+        guard let type = graph[op.operands[0]].type.tensor, let axis = op.axes("dim", rank: type.rank)?.first,
+            op[attribute: sizedByOpAttribute] == nil, op.operands.count == 1,
+            op.results.allSatisfy({ graph[$0].type.tensor?.rank == type.rank })
+        else { return nil }
+        let (source, targets, size) = (op.operands[0], op.results, type.scalar.byteStride)
+        return HostStep(op, operands: [source], results: targets) { (shapes) throws(BackendError) in
+            let strides = rowMajorStrides(shapes[source])
+            var copies: [StridedCopy] = []
+            var start = 0
+            for target in targets {
+                copies.append(
+                    StridedCopy(
+                        elementSize: size, shape: shapes[target], source: strides,
+                        target: rowMajorStrides(shapes[target]), sourceOffset: start * strides[axis]))
+                start += shapes[target][axis]
+            }
+            guard start <= shapes[source][axis] else {
+                throw BackendError(.failed, "parts of \(start) in all of an axis of \(shapes[source][axis])")
+            }
+            return HostCall { [copies] memory in
+                for index in copies.indices { copies[index].runShared(memory[source], memory[targets[index]]) }
             }
         }
     }
