@@ -104,6 +104,13 @@ let package = Package(
             path: "Tests/AssetFuzzWorker", swiftSettings: strict),
         .testTarget(name: "AssetFuzz", dependencies: ["AssetFuzzWorker"]),
         .executableTarget(
+            name: "LoweringFuzzWorker",
+            dependencies: [
+                "CoreAIBackend", "CoreAIGraph", "CoreAIOps", "CoreAITestSupport", "OpenBLASBackend", "ReferenceBackend",
+            ],
+            path: "Tests/LoweringFuzzWorker", swiftSettings: strict),
+        .testTarget(name: "LoweringTests", dependencies: ["LoweringFuzzWorker"]),
+        .executableTarget(
             name: "EnduranceWorker", dependencies: ["CoreAI"], path: "Tests/EnduranceWorker", swiftSettings: strict),
         .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport", "EnduranceWorker"]),
         .testTarget(name: "CommandLineTests", dependencies: ["CoreAIGraph", "NumpyFiles"]),

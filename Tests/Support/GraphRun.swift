@@ -42,19 +42,35 @@ package struct TestUnits: Sendable {
 
     /// Specializes and runs a graph: the whole road but the file.
     package func run(_ graph: Graph, _ inputs: [TestTensor]) throws -> (outputs: [TestTensor], plan: Plan) {
+        let prepared = try prepare(graph)
+        return (try prepared.run(inputs), prepared.plan)
+    }
+
+    /// A graph made ready on these units, for any number of runs.
+    package func prepare(_ graph: Graph) throws -> Prepared {
         var clock = PhaseClock()
         let function = try SpecializedFunction(
             graph, descriptor: InferenceFunctionDescriptor(graph), library: [:], units: units, clock: &clock)
         let executor = try function.makeExecutor { [devices] (_) throws(BackendError) in devices }
-        var outputs = [TestTensor?](repeating: nil, count: graph.outputs.count)
-        try executor.run(
-            inputs: inputs.map(\.host), states: [],
-            output: { index, shape in
-                let tensor = TestTensor(graph.tensorType(graph.outputs[index].value).scalar, shape)
-                outputs[index] = tensor
-                return tensor.host
-            },
-            isCancelled: { false })
-        return (outputs.compactMap { $0 }, function.plan)
+        return Prepared(graph: graph, plan: function.plan, executor: executor)
+    }
+
+    package struct Prepared {
+        let graph: Graph
+        package let plan: Plan
+        let executor: any FunctionExecutor
+
+        package func run(_ inputs: [TestTensor]) throws -> [TestTensor] {
+            var outputs = [TestTensor?](repeating: nil, count: graph.outputs.count)
+            try executor.run(
+                inputs: inputs.map(\.host), states: [],
+                output: { index, shape in
+                    let tensor = TestTensor(graph.tensorType(graph.outputs[index].value).scalar, shape)
+                    outputs[index] = tensor
+                    return tensor.host
+                },
+                isCancelled: { false })
+            return outputs.compactMap { $0 }
+        }
     }
 }

@@ -47,7 +47,13 @@ private struct NormalizationFinder {
     }
 
     func normalization(at index: Int) -> (name: String, operands: [ValueID], epsilon: Double)? {
-        let op = graph.ops[index]
+        guard let found = pattern(graph.ops[index]) else { return nil }
+        // A row of one column may be repeated to the gain's columns.
+        let (x, result) = (graph.tensorType(found.operands[0]), graph.tensorType(graph.ops[index].results[0]))
+        return x.shape == result.shape ? found : nil
+    }
+
+    private func pattern(_ op: Op) -> (name: String, operands: [ValueID], epsilon: Double)? {
         guard op.results.count == 1, let type = graph[op.results[0]].type.tensor, type.scalar == .float32,
             type.rank >= 1, let columns = type.shape.last?.constant, columns > 0
         else { return nil }
