@@ -34,6 +34,8 @@ package struct HostStep: Sendable {
     /// Every value the call reads, constants included.
     package var operands: [ValueID]
     package var results: [ValueID]
+    /// The same call for a result that lies in the memory of an operand, of which only a part changes.
+    package var update: Update?
     package var prepare: @Sendable (HostShapes) throws(BackendError) -> HostCall
 
     package init(
@@ -45,6 +47,25 @@ package struct HostStep: Sendable {
         self.operands = operands
         self.results = results
         self.prepare = prepare
+    }
+}
+
+extension HostStep {
+    package struct Update: Sendable {
+        /// The operand that becomes the result.
+        package var operand: ValueID
+        /// What the call reads then.
+        package var operands: [ValueID]
+        package var prepare: @Sendable (HostShapes) throws(BackendError) -> HostCall
+
+        package init(
+            of operand: ValueID, operands: [ValueID],
+            prepare: @escaping @Sendable (HostShapes) throws(BackendError) -> HostCall
+        ) {
+            self.operand = operand
+            self.operands = operands
+            self.prepare = prepare
+        }
     }
 }
 

@@ -179,7 +179,7 @@ package final class Executor: FunctionExecutor {
             hasOnlySegments
             && arguments.allSatisfy { shapes[$0.index] != nil }
             && memory.directOutputs.allSatisfy { !arguments.contains($0.value) }
-            && plan.segments.allSatisfy { ($0.inputs + $0.outputs).allSatisfy { shapes[$0.index] != nil } }
+            && plan.segments.allSatisfy { $0.bindings.allSatisfy { shapes[$0.index] != nil } }
         let frame = Frame(symbols: symbols, shapes: shapes, arena: ArenaLayout(requests), isStraight: isStraight)
         frames.withLock {
             if $0.count >= Self.frameLimit { $0.removeAll() }

@@ -23,7 +23,7 @@ struct Selection {
         definitions = graph.definingOps
         uses = graph.usingOps
         var isOutput = [Bool](repeating: false, count: graph.values.count)
-        for port in graph.outputs { isOutput[port.value.index] = true }
+        for value in graph.outputs.map(\.value) + graph.states.map(\.output) { isOutput[value.index] = true }
         self.isOutput = isOutput
         isNeeded = isOutput
         isAbsorbed = Array(repeating: false, count: graph.ops.count)

@@ -105,6 +105,7 @@ private struct NormalizationFinder {
 
     private func isPrivate(_ value: ValueID) -> Bool {
         uses[value.index].count == 1 && !graph.outputs.contains { $0.value == value }
+            && !graph.states.contains { $0.output == value }
     }
 
     /// The two sides of a commutative op, in both orders.

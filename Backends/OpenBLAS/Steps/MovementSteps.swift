@@ -19,6 +19,7 @@ enum MovementSteps {
         case "primitive.pad_v1": return pad(op, size, graph)
         case "primitive.broadcast_to_v1", "primitive.broadcast_in_dims_v1": return broadcast(op, size, graph)
         case "cpu.take": return take(op, size, graph)
+        case "primitive.slice_update_v1": return sliceUpdate(op, size)
         default: return nil
         }
     }
@@ -70,6 +71,47 @@ enum MovementSteps {
             return StridedCopy(
                 elementSize: size, shape: y, source: walked, target: rowMajorStrides(y), sourceOffset: offset)
         }
+    }
+
+    /// A copy of the first operand with a part replaced; the part alone where the copy is not needed.
+    private static func sliceUpdate(_ op: Op, _ size: Int) -> HostStep? {
+        guard case .dimensions(let start)? = op[attribute: "start"], case .dimensions(let end)? = op[attribute: "end"],
+            case .dimensions(let steps)? = op[attribute: "stride"], op.operands.count == 2
+        else { return nil }
+        let (whole, part, target) = (op.operands[0], op.operands[1], op.results[0])
+        @Sendable func replacement(_ shapes: HostShapes) throws(BackendError) -> StridedCopy {
+            let (x, update) = (shapes[target], shapes[part])
+            let strides = rowMajorStrides(x)
+            var (offset, walked) = (0, strides)
+            for axis in x.indices {
+                guard start.count == x.count, end.count == x.count, steps.count == x.count, update.count == x.count,
+                    let first = start[axis].evaluated(shapes.symbols), let last = end[axis].evaluated(shapes.symbols),
+                    let step = steps[axis].evaluated(shapes.symbols), step != 0
+                else { throw BackendError(.invalidArgument, "a bound of a slice has no value") }
+                let range = SliceRange(size: x[axis], start: first, end: last, stride: step)
+                guard range.count == update[axis] else {
+                    throw BackendError(
+                        .failed, "the update has \(update[axis]) elements along axis \(axis), the slice \(range.count)")
+                }
+                offset += range.first * strides[axis]
+                walked[axis] = range.count > 1 ? strides[axis] * step : strides[axis]
+            }
+            return StridedCopy(
+                elementSize: size, shape: update, source: rowMajorStrides(update), target: walked, targetOffset: offset)
+        }
+        var step = HostStep(op, operands: [whole, part], results: [target]) { (shapes) throws(BackendError) in
+            let copy = try replacement(shapes)
+            let byteCount = shapes[whole].reduce(size, *)
+            return HostCall { memory in
+                memory[target].copyMemory(from: memory[whole], byteCount: byteCount)
+                copy.runShared(memory[part], memory[target])
+            }
+        }
+        step.update = HostStep.Update(of: whole, operands: [part]) { (shapes) throws(BackendError) in
+            let copy = try replacement(shapes)
+            return HostCall { memory in copy.runShared(memory[part], memory[target]) }
+        }
+        return step
     }
 
     private static func broadcast(_ op: Op, _ size: Int, _ graph: Graph) -> HostStep? {
