@@ -183,7 +183,9 @@ package struct Planner: Sendable {
             return op
         }
         graph.inputs = inputs.enumerated().map { Port("i\($0)", mapped($1)) }
-        graph.states = states.enumerated().map { StatePort("s\($0)", input: mapped($1.input), output: mapped($1.output)) }
+        graph.states = states.enumerated().map {
+            StatePort("s\($0)", input: mapped($1.input), output: mapped($1.output))
+        }
         graph.outputs = outputs.enumerated().map { Port("o\($0)", mapped($1)) }
         return Segment(
             backend: backend, graph: graph, ops: ops, clusters: clusters(in: graph), inputs: inputs, states: states,

@@ -70,7 +70,8 @@ struct Allowance {
             for (element, (x, y)) in zip(a.doubles, b.doubles).enumerated() {
                 if x == y || x.isNaN && y.isNaN || room[index][element] == .infinity { continue }
                 if !((x - y).magnitude <= room[index][element]) {
-                    return "output \(index) \(a.scalar)\(a.shape) element \(element) is \(x), expected \(y) within \(room[index][element])"
+                    return
+                        "output \(index) \(a.scalar)\(a.shape) element \(element) is \(x), expected \(y) within \(room[index][element])"
                 }
             }
         }

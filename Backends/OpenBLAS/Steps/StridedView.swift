@@ -157,7 +157,8 @@ struct StridedOperand: Sendable {
             if let known = Self.view(chain, { graph.tensorType($0).staticShape }, []) {
                 if accepts(known) { best = (current, chain) }
             } else if chain.allSatisfy({ Self.keepsLoops($0) }),
-                let likely = Self.view(chain, { graph.tensorType($0).shape(Self.someSizes(graph)) }, Self.someSizes(graph)),
+                let likely = Self.view(
+                    chain, { graph.tensorType($0).shape(Self.someSizes(graph)) }, Self.someSizes(graph)),
                 accepts(likely)
             {
                 best = (current, chain)
