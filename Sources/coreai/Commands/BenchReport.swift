@@ -66,6 +66,7 @@ struct BenchReport: Codable {
         var about = describeLoaded(model, session)
         about.add("inputs", session.inputs.map { "\($0.name) \($0.array.typeText)" }.list())
         about.add("threads", "\(threads)")
+        about.add("kernels", ProcessorKernels.level)
         if let peak = peakResidentKiB { about.add("peak memory", (peak * 1024).byteSize) }
         if let rate { about.add("products", "\(rate.threeDigits) GFLOP/s") }
         var times = TextTable(.left, .right)
