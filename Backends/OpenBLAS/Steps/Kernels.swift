@@ -10,6 +10,7 @@ final class FloatBuffer: @unchecked Sendable {
     let base: UnsafeMutablePointer<Float>
     let count: Int
 
+    /// Traps without memory: callers whose count comes from a file ask for room first.
     init(count: Int) {
         self.count = count
         let byteCount = max(64, (count * 4 + 63) & ~63)
@@ -31,6 +32,14 @@ final class FloatBuffer: @unchecked Sendable {
 
 /// Below so many multiplications a hand-over to other threads costs more than it saves.
 let multiplicationsWorthSharing = 400_000
+
+/// The product of numbers that are not negative, or 2^60 if it is beyond: more than there is of anything.
+func saturatingProduct(_ factors: Int...) -> Int {
+    factors.reduce(1) { product, factor in
+        let (next, overflow) = product.multipliedReportingOverflow(by: factor)
+        return overflow ? 1 << 60 : min(next, 1 << 60)
+    }
+}
 
 /// Into how many parts work is cut for the pool: so many that a thread that is late costs little.
 func partCount(_ multiplications: Int, atMost limit: Int) -> Int {
