@@ -161,6 +161,7 @@ package final class HostConstants: @unchecked Sendable {
             throw BackendError(.failed, "the op table has no constant")
         }
         let op = Op(Op.constantName, attributes: [NamedAttribute("value", .elements(weight.constant))])
+        try HostBuffer.checkRoom(for: byteCount)
         do {
             return try Bytes(byteCount: byteCount) { memory in
                 guard let base = memory.baseAddress else { return }
@@ -230,7 +231,7 @@ extension HostProgram {
 
     /// The result of `op` shares its operand's memory.
     package mutating func appendView(_ op: Op) {
-        views[op.results[0]] = op.operands[0]
+        views[op.results[0]] = root(of: op.operands[0])
     }
 
     /// The value whose memory `value` shares in the end.
