@@ -31,6 +31,7 @@ enum TransposedConvolution {
         let (kernelHeight, kernelWidth) = (weights.shape[2], weights.shape[3])
         let columns = kernelWidth * outputs
         try checkSizes([columns])
+        try checkRoom(forFloats: saturatingProduct(weights.count, 3))
         let w = weights.pointer(as: Float.self)
         let panel = kernels.gemm_panel(Int32(columns))
         let ordered = FloatBuffer(count: channels * columns)
@@ -60,7 +61,7 @@ enum TransposedConvolution {
             let tail = try PreparedTail(tail, bias: bias, shapes, result: y)
             let (width, line) = (x[2], y[2] * y[3])
             let lines = x[0] * x[1]
-            let parts = partCount(lines * width * channels * columns * kernelHeight, atMost: lines)
+            let parts = partCount(saturatingProduct(lines, width, channels, columns * kernelHeight), atMost: lines)
             return HostCall { memory in
                 inParts(parts) { part in
                     for row in share(lines, part, of: parts) {
@@ -89,6 +90,7 @@ enum TransposedConvolution {
         let (kernelHeight, kernelWidth) = (weights.shape[2], weights.shape[3])
         let taps = kernelHeight * kernelWidth
         try checkSizes([outputs * taps])
+        try checkRoom(forFloats: saturatingProduct(weights.count, 3))
         // Columns in the order tap, output channel.
         let columns = outputs * taps
         let ordered = FloatBuffer(count: channels * columns)
@@ -115,7 +117,9 @@ enum TransposedConvolution {
             // A band of input rows at a time keeps the contributions in the cache.
             let band = max(1, min(height, (1 << 16) / max(1, width * columns)))
             let yCount = y[1] * y[2] * y[3]
-            return HostCall(scratch: band * width * columns * 4) { memory in
+            let scratch = saturatingProduct(band, width, columns, 4)
+            try HostBuffer.checkRoom(for: scratch)
+            return HostCall(scratch: scratch) { memory in
                 let contributions = memory.scratch.assumingMemoryBound(to: Float.self)
                 for image in 0..<x[0] {
                     let from = memory.floats(source) + image * height * width * channels
