@@ -47,7 +47,9 @@ extension Draft {
                 ? try binary("greater", a, random.chance(50) ? random.pick(pool) : try scalarConstant(0.1))
                 : try equality(a, try scalarConstant(random.pick([0, 1])))
             return try op("broadcasting_where_v1", [condition, random.pick(pool), random.chance(50) ? a : try scalarConstant(random.pick([0, -1, 2]))])
-        case 23: return try binary("pow", try unary("abs", a), try scalarConstant(random.pick([2, 1, 0.5, 3, 1.5])))
+        case 23:
+            let base = try binary("add", try unary("abs", a), try scalarConstant(0.25))
+            return try binary("pow", base, try scalarConstant(random.pick([2, 1, 0.5, 3, 1.5])))
         case 24: return try binary("pow", a, try scalarConstant(random.pick([2, 3, 1])))
         case 25:
             let narrow = try op("primitive.cast_v1", [a], as: random.pick([.float16, .bfloat16, .float32, .float64]))

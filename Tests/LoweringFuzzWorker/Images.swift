@@ -25,9 +25,46 @@ extension Draft {
         }
         guard groups > 0, outputs < 80 else { throw Refused() }
         // Winograd's sums spread what is not finite.
-        if kernel == [3, 3], channels >= 16, outputs >= 16, mayBeWild { throw Refused() }
+        if kernel == [3, 3], channels >= 16, outputs >= 16, mayBeWild || !isFinite(x) { throw Refused() }
         let w = random.chance(97) ? try weights([outputs, channels / groups] + kernel) : try input([outputs, channels / groups] + kernel)
         return try op("primitive.conv2d_v1", [x, w, try numbers(strides), try numbers(dilations), try number(groups)])
+    }
+
+    /// What networks put behind a convolution: a shift and a scale for each channel, a residual, an activation.
+    mutating func layer(_ x: ValueID, _ pool: [ValueID]) throws -> ValueID {
+        var y = random.chance(85) ? try convolve(x) : try convolveTransposed(x)
+        let channels = shape(y)[1]
+        func perChannel(_ draft: inout Draft) throws -> ValueID {
+            try draft.constant(draft.random.pick([[1, channels, 1, 1], [channels, 1, 1], []])) { random, _ in random.number() }
+        }
+        for _ in 0..<random.below(4) { y = try binary(random.pick(["add", "mul", "sub", "divide"]), y, try perChannel(&self)) }
+        let same = pool.filter { shape($0) == shape(y) && scalar($0) == scalar(y) }
+        if random.chance(60), !same.isEmpty { y = try binary("add", y, random.pick(same)) }
+        switch random.below(8) {
+        case 0, 1: return try unary("relu", y)
+        case 2: return try clamp(y, 0, 6)
+        case 3: return try unary(random.pick(["silu", "sigmoid", "tanh"]), y)
+        case 4, 5: return try chain(y, length: 1 + random.below(3))
+        default: return y
+        }
+    }
+
+    /// Large enough for sums of tiles.
+    mutating func winograd() throws {
+        mayBeWild = false
+        let (channels, outputs) = (16 + random.below(20), 16 + random.below(30))
+        let sizes = random.chance(60) ? [14 + random.below(6), 14 + random.below(6)] : [4 + random.below(5), 49 + random.below(10)]
+        var pool = [try input([1 + random.below(2), channels] + sizes)]
+        for turn in 0..<1 + random.below(2) {
+            let border = (0..<4).map { _ in random.chance(85) ? 1 : random.below(3) }
+            let x = random.chance(85) ? try pad(pool[turn], [0, 0, 0, 0] + border, 0) : pool[turn]
+            let w = try weights([turn == 0 && random.chance(50) ? channels : outputs, shape(x)[1], 3, 3])
+            var y = try op("primitive.conv2d_v1", [x, w, try numbers([1, 1]), try numbers([1, 1]), try number(1)])
+            if random.chance(60) { y = try binary("add", y, try constant([1, shape(y)[1], 1, 1]) { random, _ in random.number() }) }
+            if random.chance(40), let same = pool.first(where: { shape($0) == shape(y) }) { y = try binary("add", y, same) }
+            if random.chance(40) { y = try unary(random.pick(["relu", "silu"]), y) }
+            pool.append(random.chance(50) ? try chain(y, length: 1 + random.below(4)) : y)
+        }
     }
 
     mutating func convolveTransposed(_ x: ValueID) throws -> ValueID {
@@ -71,6 +108,7 @@ extension Draft {
     /// Images through everything that stands between convolutions.
     mutating func images() throws {
         if isDynamic, random.chance(50) { isDynamic = false }
+        if random.chance(8) { return try winograd() }
         let channels = random.pick([1, 2, 3, 4, 8, 16, 17, 24, 32])
         var sizes = random.chance(70) ? [1 + random.below(10), 1 + random.below(10)] : [14 + random.below(5), 14 + random.below(6)]
         if random.chance(4) { sizes = [30 + random.below(30), 30 + random.below(30)] }
@@ -88,7 +126,7 @@ extension Draft {
         let choice = random.below(25)
         guard sizes.count == 4 || ![18, 19, 20].contains(choice) else { throw Refused() }
         switch choice {
-        case 0...3: return try convolve(x)
+        case 0...3: return try layer(x, pool)
         case 4...7: return try chain(x, length: 1 + random.below(6))
         case 8: return try self.pool(x)
         case 9, 10:
