@@ -64,6 +64,9 @@ package final class HostExecutable: Executable {
         _ graph: Graph, weights: any WeightSource, lower: HostLowering
     ) throws(BackendError) {
         var graph = graph
+        for value in graph.values {
+            if let type = value.type.tensor { try Self.checkCount(type.shape.compactMap(\.constant), type) }
+        }
         let constants = try HostConstants(&graph, weights)
         var slots = graph.inputs.map { Slot(graph.tensorType($0.value), .read) }
         var bindings: [ValueID: Int] = [:]
@@ -284,6 +287,7 @@ package final class HostExecutable: Executable {
                 if places[index] == .unused { continue }
                 throw BackendError(.invalidArgument, "\(type) has no size for these inputs")
             }
+            try Self.checkCount(shape, type)
             shapes[index] = shape
         }
         var requests: [ArenaLayout.Request] = []
@@ -302,6 +306,18 @@ package final class HostExecutable: Executable {
         calls.reserveCapacity(program.steps.count)
         for step in program.steps { calls.append(try step.prepare(known)) }
         return Frame(calls, known, offsets, arenaByteCount: arena.byteCount)
+    }
+
+    /// Strides and counts are products of sizes that must not overflow, not even where one of the sizes is 0.
+    private static func checkCount(_ shape: [Int], _ type: TensorType) throws(BackendError) {
+        var count = 1
+        for size in shape {
+            let (product, overflow) = count.multipliedReportingOverflow(by: max(1, size))
+            guard !overflow, product <= 1 << 48 else {
+                throw BackendError(.unsupported, "\(type) has the sizes \(shape), their product must be below 2^48")
+            }
+            count = product
+        }
     }
 
     /// Outputs whose type names a symbol that no input of the segment and no op before it can give.

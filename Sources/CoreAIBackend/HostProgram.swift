@@ -183,6 +183,7 @@ package final class HostConstants: @unchecked Sendable {
         }
         try HostBuffer.checkRoom(for: byteCount)
         let op = Op(Op.constantName, attributes: [NamedAttribute("value", .elements(weight.constant))])
+        try HostBuffer.checkRoom(for: byteCount)
         do {
             return try Bytes(byteCount: byteCount) { memory in
                 guard let base = memory.baseAddress else { return }
@@ -253,7 +254,7 @@ extension HostProgram {
 
     /// The result of `op` shares its operand's memory.
     package mutating func appendView(_ op: Op) {
-        views[op.results[0]] = op.operands[0]
+        views[op.results[0]] = root(of: op.operands[0])
     }
 
     /// The value whose memory `value` shares in the end.

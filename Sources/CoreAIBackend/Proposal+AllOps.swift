@@ -27,6 +27,7 @@ extension Proposal {
 extension Cost {
     /// Nanoseconds on one core at 50 GFLOP/s and 10 GB/s; sizes that depend on the input count as 128.
     package static func estimate(of op: Op, _ operands: [TensorType], _ results: [TensorType]) -> Int {
+        func bounded(_ cost: Int) -> Int { min(max(1, cost), 1 << 48) }
         func elements(_ type: TensorType) -> Int {
             type.shape.reduce(1) { product, size in
                 let (value, overflow) = product.multipliedReportingOverflow(by: max(1, size.constant ?? 128))
@@ -35,9 +36,9 @@ extension Cost {
         }
         let bytes = (operands + results).reduce(0) { $0 &+ (elements($1) / 16 &* $1.scalar.byteStride) } / 10 &* 16
         guard op.name.contains("matmul") || op.name.contains("conv"), operands.count >= 2, let result = results.first
-        else { return max(1, bytes) }
+        else { return bounded(bytes) }
         let inner = op.name.contains("matmul") ? operands[1].shape.dropLast().last : nil
         let depth = inner?.constant ?? operands[1].shape.dropFirst().reduce(1) { $0 &* max(1, $1.constant ?? 128) }
-        return max(1, bytes &+ elements(result) / 25 &* max(1, depth))
+        return bounded(bytes &+ elements(result) / 25 &* max(1, depth))
     }
 }

@@ -115,7 +115,7 @@ struct ExecutorRun {
             if case .dimensions(let sizes) = concrete.attributes[index].value {
                 let known = symbols
                 concrete.attributes[index].value = .dimensions(
-                    sizes.map { size in size.substituting { symbol in known[symbol].map { Dimension($0) } } })
+                    sizes.map { size in size.substituting { symbol in known.indices.contains(symbol) ? known[symbol].map { Dimension($0) } : nil } })
             }
         }
         var inference = InferenceContext(

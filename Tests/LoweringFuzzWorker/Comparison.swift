@@ -42,11 +42,12 @@ struct Allowance {
     private let room: [[Double]]
 
     /// - Parameter disturbed: what the reference makes of slightly other inputs: the room that the problem itself leaves.
-    init(_ wanted: [TestTensor], disturbed: [[TestTensor]] = []) {
+    /// - Parameter unit: that of the narrowest type on the way.
+    init(_ wanted: [TestTensor], unit: Double, disturbed: [[TestTensor]] = []) {
         room = wanted.enumerated().map { index, tensor in
             let values = tensor.doubles
             let largest = values.filter(\.isFinite).map(abs).max() ?? 0
-            let base = tensor.scalar.unit * (tensor.scalar.bitWidth == 16 ? 3 : 100) * largest
+            let base = max(tensor.scalar.unit * (tensor.scalar.bitWidth == 16 ? 3 : 200), unit * 3) * largest
             var room = values.map { base + $0.magnitude * tensor.scalar.unit * 4 }
             for other in disturbed where other.indices.contains(index) {
                 let moved = other[index].doubles
@@ -62,16 +63,21 @@ struct Allowance {
     }
 
     /// The first difference in words.
-    func difference(_ got: [TestTensor], _ wanted: [TestTensor]) -> String? {
+    /// - Parameter straysAreFine: whether a few elements may differ altogether, as where a step function jumps.
+    func difference(_ got: [TestTensor], _ wanted: [TestTensor], straysAreFine: Bool = false) -> String? {
         guard got.count == wanted.count else { return "\(got.count) outputs, expected \(wanted.count)" }
         for (index, (a, b)) in zip(got, wanted).enumerated() {
             guard a.shape == b.shape else { return "output \(index) has shape \(a.shape), expected \(b.shape)" }
             guard a.scalar == b.scalar else { return "output \(index) is \(a.scalar), expected \(b.scalar)" }
+            var strays = straysAreFine ? 1 + a.doubles.count / 1000 : 0
             for (element, (x, y)) in zip(a.doubles, b.doubles).enumerated() {
                 if x == y || x.isNaN && y.isNaN || room[index][element] == .infinity { continue }
+                // The order of a sum decides whether it overflows.
+                if x.isInfinite, y.magnitude > 1e37, x.sign == y.sign { continue }
                 if !((x - y).magnitude <= room[index][element]) {
-                    return
-                        "output \(index) \(a.scalar)\(a.shape) element \(element) is \(x), expected \(y) within \(room[index][element])"
+                    strays -= 1
+                    if strays >= 0 { continue }
+                    return "output \(index) \(a.scalar)\(a.shape) element \(element) is \(x), expected \(y) within \(room[index][element])"
                 }
             }
         }

@@ -54,6 +54,11 @@ struct Draft {
 
     func shape(_ value: ValueID) -> [Int] { tensors[value]?.tensor.shape ?? [] }
     func scalar(_ value: ValueID) -> ScalarType { tensors[value]?.tensor.scalar ?? .float32 }
+    func isFinite(_ value: ValueID) -> Bool {
+        guard let owned = tensors[value] else { return true }
+        let codec = ElementCodec(owned.tensor.scalar)
+        return (0..<owned.tensor.count).allSatisfy { codec.load(owned.tensor, $0).isFinite }
+    }
     func rank(_ value: ValueID) -> Int { shape(value).count }
 
     // MARK: Inputs and constants

@@ -18,6 +18,9 @@ let transposedConvolutionClaim = KernelClaim(
         guard case .dimensions(let groups)? = op[attribute: "groups"], groups.first?.constant == 1 else {
             return "several groups"
         }
+        for name in ["stride", "padding", "dilation"] where op.numbers(name)?.allSatisfy({ $0 < 1 << 31 }) != true {
+            return "\(name) is beyond 2147483647"
+        }
         return nil
     },
     makeKernel: { widening($0, convolveTransposed) })

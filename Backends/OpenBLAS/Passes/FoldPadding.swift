@@ -22,7 +22,7 @@ func foldPadding(_ rewriter: inout GraphRewriter) throws(BackendError) {
             return [op]
         case "primitive.max_pool_2d_v1", "primitive.sum_pool_2d_v1":
             guard rewriter.type(op.operands[0]).scalar == .float32, rewriter.type(op.operands[0]).rank == 4,
-                op.numbers("kernel")?.count == 2, op.numbers("stride")?.count == 2, op.numbers("dilation")?.count == 2
+                PoolStep.canTake(op)
             else { return [op] }
             var pool = op
             let isMaximum = op.name.contains("max")
@@ -45,12 +45,15 @@ func foldPadding(_ rewriter: inout GraphRewriter) throws(BackendError) {
 private func isConvolution(_ rewriter: GraphRewriter, _ op: Op) -> Bool {
     let (x, weights) = (rewriter.type(op.operands[0]), rewriter.type(op.operands[1]))
     guard [.float32, .float16, .bfloat16].contains(x.scalar), rewriter.constants.contains(op.operands[1]),
-        op.numbers("stride")?.count == 2, op.numbers("dilation")?.count == 2, let groups = op.numbers("groups")?.first,
+        let strides = op.numbers("stride"), let dilations = op.numbers("dilation"), let groups = op.numbers("groups")?.first,
+        strides.count == 2, dilations.count == 2, (strides + dilations).allSatisfy({ $0 > 0 && $0 < 1 << 20 }),
         let shape = weights.staticShape, shape.count == 4, groups > 0, shape.allSatisfy({ $0 > 0 }),
         shape[0] % groups == 0, x.rank == 4
     else { return false }
     let steps = (op.numbers("stride") ?? []) + (op.numbers("dilation") ?? [])
-    guard steps.allSatisfy({ $0 > 0 && $0 < 1 << 20 }),
+    // Each group is packed to whole panels, which for very many narrow ones is mostly air.
+    let isDepthwise = shape[1] == 1 && shape[0] == groups
+    guard steps.allSatisfy({ $0 > 0 && $0 < 1 << 20 }), isDepthwise || groups <= 4096,
         max(shape[2], shape[3]) < 1 << 10 || steps.allSatisfy({ $0 < 1 << 6 })
     else { return false }
     return shape.allSatisfy { $0 < 1 << 24 } && shape.reduce(1.0, { $0 * Double($1) }) < 1e9

@@ -94,17 +94,24 @@ private struct InsertionFinder {
     }
 
     private func isAll(_ value: ValueID, equal byte: UInt8, _ rewriter: GraphRewriter) -> Bool {
-        guard rewriter.type(value).scalar == .bool else { return false }
+        guard Self.isSmallMask(value, rewriter) else { return false }
         let answer = try? rewriter.constants.withTensor(value) { tensor in
             UnsafeRawBufferPointer(start: tensor.base, count: tensor.byteCount).allSatisfy { $0 == byte }
         }
         return (answer ?? nil) ?? false
     }
 
+    /// A few bytes may stand for a mask that is too large to look through.
+    private static func isSmallMask(_ value: ValueID, _ rewriter: GraphRewriter) -> Bool {
+        let type = rewriter.type(value)
+        return type.scalar == .bool && (type.elementCount.constant ?? .max) < 1 << 26
+    }
+
     /// The range of the one axis in which a constant mask is true.
     private static func range(of value: ValueID, _ rewriter: GraphRewriter) -> (axis: Int, range: Range<Int>)? {
-        guard rewriter.type(value).scalar == .bool else { return nil }
+        guard isSmallMask(value, rewriter) else { return nil }
         let found = try? rewriter.constants.withTensor(value) { tensor -> (Int, Range<Int>)? in
+            guard tensor.count > 0 else { return nil }
             let bytes = tensor.pointer(as: UInt8.self)
             for axis in tensor.shape.indices where tensor.shape[axis] > 1 {
                 let inner = tensor.shape[(axis + 1)...].reduce(1, *)

@@ -35,6 +35,8 @@ struct AttentionStep: Sendable {
         let vOffsets: [Int]
         let maskOffsets: [Int]
         let oOffsets: [Int]
+        private let isEmpty: Bool
+        private let resultCount: Int
         let parts: Int
         let scratchCount: Int
 
@@ -60,7 +62,9 @@ struct AttentionStep: Sendable {
             shape.value_depth = Int32(sizes[rank - 1])
             (shape.q_stride, shape.k_stride, shape.v_stride, shape.o_stride) = (qRow, kRow, vRow, strides[rank - 2])
             shape.scale = step.scale
-            let batch = Array(sizes.dropLast(2))
+            isEmpty = sizes.contains(0)
+            resultCount = isEmpty ? 0 : stored.reduce(1, *)
+            let batch = isEmpty ? [] : Array(sizes.dropLast(2))
             qOffsets = q.offsets(0..<qRank - 2, repeatedTo: batch)
             kOffsets = k.offsets(0..<kRank - 2, repeatedTo: batch)
             vOffsets = v.offsets(0..<vRank - 2, repeatedTo: batch)
@@ -81,10 +85,6 @@ struct AttentionStep: Sendable {
                 offsets = offsets.flatMap { offset in (0..<batch[axis]).map { offset + $0 * strides[axis] } }
             }
             oOffsets = offsets
-            let isEmpty = sizes.contains(0) || shape.keys == 0
-            guard !isEmpty || shape.keys > 0 else {
-                throw BackendError(.failed, "attention over no keys")
-            }
             parts =
                 isEmpty
                 ? 0
@@ -94,13 +94,15 @@ struct AttentionStep: Sendable {
             scratchCount = (withUnsafePointer(to: shape) { kernels.attention_scratch_count($0) } + 15) & ~15
         }
 
-        var scratchByteCount: Int { scratchCount * 4 * parts }
+        var scratchByteCount: Int { saturatingProduct([scratchCount, 4, parts]) }
 
         func run(
             _ q: UnsafePointer<Float>, _ k: UnsafePointer<Float>, _ v: UnsafePointer<Float>,
             _ mask: UnsafePointer<Float>?, _ o: UnsafeMutablePointer<Float>, _ scratch: UnsafeMutableRawPointer
         ) {
             guard parts > 0 else { return }
+            // A sum over no keys.
+            guard shape.keys > 0 else { return o.update(repeating: 0, count: resultCount) }
             inParts(parts) { part in
                 var shape = shape
                 let own = scratch.assumingMemoryBound(to: Float.self) + part * scratchCount

@@ -71,6 +71,8 @@ final class ConvolutionStep: Sendable {
         _ op: Op, x: TensorType, result: ValueID, resultType: TensorType, weights: HostTensor, tail: Tail
     ) throws(BackendError) -> HostStep {
         let groups = op.numbers("groups")?.first ?? 1
+        // Widened, scaled and packed.
+        try checkRoom(forFloats: saturatingProduct([weights.count, 3]))
         let widened = weights.scalar == .float32 ? nil : try Widening.widened(weights)
         defer { withExtendedLifetime(widened) {} }
         let floats = widened.map { HostTensor(.float32, weights.shape, UnsafeMutableRawPointer($0.base)) } ?? weights
@@ -184,7 +186,7 @@ private struct ConvolutionCall: Sendable {
         }
         let taps = Int(shape.kernel_height * shape.kernel_width)
         let depth = kind == .depthwise ? taps : taps * Int(shape.channels)
-        let multiplications = workload([pixels, channels, kind == .depthwise ? 1 : groups, depth])
+        let multiplications = saturatingProduct([pixels, channels, kind == .depthwise ? 1 : groups, depth])
         let panels = (channels + panel - 1) / panel
         let threads = WorkerPool.shared.width
         splitsChannels =
@@ -300,6 +302,11 @@ private struct ConvolutionCall: Sendable {
         let stride = shape.y_stride
         tail.finish(memory, y, start + pixels.lowerBound * stride..<start + pixels.upperBound * stride)
     }
+}
+
+/// Weights come from a file, where a few bytes may stand for very many.
+func checkRoom(forFloats count: Int) throws(BackendError) {
+    try HostBuffer.checkRoom(for: saturatingProduct([count, 4]))
 }
 
 /// Kernels count in 32 bits.

@@ -38,18 +38,18 @@ final class FloatBuffer: @unchecked Sendable {
 /// Below so many multiplications a hand-over to other threads costs more than it saves.
 let multiplicationsWorthSharing = 400_000
 
-/// The product of numbers that may be large.
-func workload(_ factors: [Int]) -> Int {
+/// The product of numbers that are not negative, or 2^60 if it is beyond: more than there is of anything.
+func saturatingProduct(_ factors: [Int]) -> Int {
     factors.reduce(1) { product, factor in
-        let (value, overflow) = product.multipliedReportingOverflow(by: factor)
-        return overflow ? .max : value
+        let (next, overflow) = product.multipliedReportingOverflow(by: factor)
+        return overflow ? 1 << 60 : min(next, 1 << 60)
     }
 }
 
 /// Into how many parts work is cut for the pool, its multiplications being the product of `factors`: so many that a thread
 /// that is late costs little.
 func partCount(_ factors: Int..., atMost limit: Int) -> Int {
-    let multiplications = workload(factors)
+    let multiplications = saturatingProduct(factors)
     let width = WorkerPool.shared.width
     guard width > 1, multiplications > multiplicationsWorthSharing else { return 1 }
     return max(1, min(limit, width * 4, multiplications / (multiplicationsWorthSharing / 4)))

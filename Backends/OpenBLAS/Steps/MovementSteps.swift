@@ -194,7 +194,8 @@ enum MovementSteps {
             var (sourceOffset, targetOffset) = (0, 0)
             for axis in x.indices {
                 guard let before = pads[2 * axis].evaluated(shapes.symbols),
-                    let after = pads[2 * axis + 1].evaluated(shapes.symbols), before + x[axis] + after == y[axis]
+                    let after = pads[2 * axis + 1].evaluated(shapes.symbols),
+                    before.magnitude < 1 << 60, after.magnitude < 1 << 60, before + x[axis] + after == y[axis]
                 else { throw BackendError(.failed, "axis \(axis) of \(x) does not pad to \(y)") }
                 // A negative border cuts.
                 shape[axis] = max(0, x[axis] + min(0, before) + min(0, after))

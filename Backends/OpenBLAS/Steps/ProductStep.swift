@@ -23,6 +23,7 @@ enum ProductStep {
         let (rows, columns) = (weights.shape[rank - 2], weights.shape[rank - 1])
         let (depth, width) = isTransposed ? (columns, rows) : (rows, columns)
         try checkSizes([depth, width])
+        try checkRoom(forFloats: saturatingProduct([depth, width, 3]))
         let wide = weights.scalar == .float32 ? nil : try Widening.widened(weights)
         let source = wide?.base ?? weights.pointer(as: Float.self)
         let (rowStride, columnStride) = isTransposed ? (1, columns) : (columns, 1)
@@ -80,7 +81,7 @@ enum ProductStep {
             (self.packed, self.depth, self.columns, self.panel) = (packed, depth, columns, panel)
             (self.rows, self.tail) = (rows, tail)
             let panels = (columns + panel - 1) / panel
-            let work = workload([rows, columns, max(1, depth)])
+            let work = saturatingProduct([rows, columns, max(1, depth)])
             // Each part reads all of one side: let it be the smaller.
             splitsColumns = panels >= WorkerPool.shared.width && (rows < 24 * WorkerPool.shared.width || columns > rows)
             var parts = splitsColumns ? partCount(work, atMost: panels) : partCount(work, atMost: max(1, rows / 12))
@@ -168,7 +169,9 @@ enum ProductStep {
             else { throw BackendError(.failed, "a matrix whose rows are not evenly spaced") }
             (self.aRow, self.bRow, self.bColumn) = (aRow, bRow, bColumn)
             cRow = strides[shape.count - 2]
-            let batch = Array(shape.dropLast(2))
+            // Of nothing there may be very many.
+            let isEmpty = shape.contains(0)
+            let batch = isEmpty ? [] : Array(shape.dropLast(2))
             aOffsets = left.offsets(0..<aRank - 2, repeatedTo: batch)
             bOffsets = right.offsets(0..<bRank - 2, repeatedTo: batch)
             var cOffsets = [0]
@@ -178,23 +181,24 @@ enum ProductStep {
             self.cOffsets = cOffsets
             panel = Int(kernels.gemm_panel(Int32(columns)))
             packedCount = (kernels.gemm_packed_count(Int32(depth), Int32(columns), Int32(panel)) + 15) & ~15
-            let isEmpty = rows == 0 || columns == 0
-            let work = isEmpty ? 0 : workload([rows, columns, max(1, depth)])
-            let count = isEmpty ? 0 : cOffsets.count
-            if count >= WorkerPool.shared.width {
+            let work = saturatingProduct([rows, columns, max(1, depth)])
+            let count = cOffsets.count
+            if isEmpty {
+                (parts, rowParts) = (0, 1)
+            } else if count >= WorkerPool.shared.width {
                 (parts, rowParts) = (partCount(work, count, atMost: count), 1)
             } else {
                 (parts, rowParts) = (1, partCount(work, atMost: max(1, rows / 12)))
             }
         }
 
-        var scratchByteCount: Int { packedCount * 4 * parts }
+        var scratchByteCount: Int { saturatingProduct([packedCount, 4, parts]) }
 
         func run(
             _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>,
             _ scratch: UnsafeMutableRawPointer
         ) {
-            guard rows > 0, columns > 0 else { return }
+            guard parts > 0 else { return }
             inParts(parts) { part in
                 let packed = scratch.assumingMemoryBound(to: Float.self) + part * packedCount
                 var last = -1

@@ -193,11 +193,16 @@ enum RowSteps {
 
 /// Pooling of images stored channels last.
 enum PoolStep {
-    static func make(_ op: Op) -> HostStep? {
+    static func canTake(_ op: Op) -> Bool {
         guard let window = op.numbers("kernel"), let strides = op.numbers("stride"),
-            let dilations = op.numbers("dilation"), let pads = op.numbers("pads"),
-            window.count == 2, strides.count == 2, dilations.count == 2, pads.count == 4,
-            (window + strides + dilations).allSatisfy({ $0 > 0 && $0 < 1 << 20 })
+            let dilations = op.numbers("dilation"), window.count == 2, strides.count == 2, dilations.count == 2
+        else { return false }
+        return (window + strides + dilations).allSatisfy { $0 > 0 && $0 < 1 << 20 } && window[0] * window[1] < 1 << 24
+    }
+
+    static func make(_ op: Op) -> HostStep? {
+        guard canTake(op), let window = op.numbers("kernel"), let strides = op.numbers("stride"),
+            let dilations = op.numbers("dilation"), let pads = op.numbers("pads")
         else { return nil }
         let isMaximum = op.name == "cpu.max_pool2d"
         let (source, target) = (op.operands[0], op.results[0])

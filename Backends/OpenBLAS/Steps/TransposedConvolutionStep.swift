@@ -31,6 +31,7 @@ enum TransposedConvolution {
         let (kernelHeight, kernelWidth) = (weights.shape[2], weights.shape[3])
         let columns = kernelWidth * outputs
         try checkSizes([columns])
+        try checkRoom(forFloats: saturatingProduct([weights.count, 3]))
         let w = weights.pointer(as: Float.self)
         let panel = kernels.gemm_panel(Int32(columns))
         let ordered = try FloatBuffer(count: channels * columns)
@@ -89,6 +90,7 @@ enum TransposedConvolution {
         let (kernelHeight, kernelWidth) = (weights.shape[2], weights.shape[3])
         let taps = kernelHeight * kernelWidth
         try checkSizes([outputs * taps])
+        try checkRoom(forFloats: saturatingProduct([weights.count, 3]))
         // Columns in the order tap, output channel.
         let columns = outputs * taps
         let ordered = try FloatBuffer(count: channels * columns)
@@ -116,7 +118,9 @@ enum TransposedConvolution {
             // A band of input rows at a time keeps the contributions in the cache.
             let band = max(1, min(height, (1 << 16) / max(1, width * columns)))
             let yCount = y[1] * y[2] * y[3]
-            return HostCall(scratch: band * width * columns * 4) { memory in
+            let scratch = saturatingProduct([band, width, columns, 4])
+            try HostBuffer.checkRoom(for: scratch)
+            return HostCall(scratch: scratch) { memory in
                 let contributions = memory.scratch.assumingMemoryBound(to: Float.self)
                 for image in 0..<x[0] {
                     let from = memory.floats(source) + image * height * width * channels
