@@ -6,7 +6,9 @@ import Testing
 @Suite struct MutationTests {
     /// First seed and number of variants.
     static let seeds: (first: Int, count: Int) = {
-        let given = ProcessInfo.processInfo.environment["COREAI_ASSET_SEEDS"]?.split(separator: ":").compactMap { Int($0) }
+        let given = ProcessInfo.processInfo.environment["COREAI_ASSET_SEEDS"]?.split(separator: ":").compactMap {
+            Int($0)
+        }
         if let given, given.count == 2 { return (given[0], given[1]) }
         return (0, 10_000)
     }()

@@ -18,7 +18,8 @@ let assets = [
     "ops/activations", "ops/multi_function", "ops/if_else", "ops/while_loop", "ops/weights_resource_types",
     "ops/weights_sparse_bitmask", "ops/hardware_constraints", "ops/decode_image_inputs", "ops/torch_conv_net",
     "ops/dynamic_shapes", "ops/state_accumulate", "models/mixed_p_pal4", "models/bert_tiny", "models/magika",
-    "ops/conv2d", "ops/conv_transpose2d", "ops/pool2d", "ops/pad", "ops/matmul", "ops/reduce", "ops/slice", "ops/gather",
+    "ops/conv2d", "ops/conv_transpose2d", "ops/pool2d", "ops/pad", "ops/matmul", "ops/reduce", "ops/slice",
+    "ops/gather",
     "ops/shape_ops", "ops/torch_transformer_dynamic", "models/detection_nms_free", "models/crnn", "models/mixed_f16",
 ]
 /// Beyond the program itself.

@@ -77,7 +77,8 @@ struct Allowance {
                 if !((x - y).magnitude <= room[index][element]) {
                     strays -= 1
                     if strays >= 0 { continue }
-                    return "output \(index) \(a.scalar)\(a.shape) element \(element) is \(x), expected \(y) within \(room[index][element])"
+                    return
+                        "output \(index) \(a.scalar)\(a.shape) element \(element) is \(x), expected \(y) within \(room[index][element])"
                 }
             }
         }

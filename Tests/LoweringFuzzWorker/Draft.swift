@@ -63,7 +63,9 @@ struct Draft {
 
     // MARK: Inputs and constants
 
-    private mutating func tensor(_ scalar: ScalarType, _ shape: [Int], _ value: (inout Random, Int) -> Double) throws -> OwnedTensor {
+    private mutating func tensor(_ scalar: ScalarType, _ shape: [Int], _ value: (inout Random, Int) -> Double) throws
+        -> OwnedTensor
+    {
         guard shape.reduce(1.0, { $0 * Double($1) }) < 400_000 else { throw Refused() }
         let owned = OwnedTensor(scalar, shape)
         let codec = ElementCodec(scalar)
@@ -75,7 +77,8 @@ struct Draft {
         let scalar = given ?? self.scalar
         let scale = random.pick([1.0, 1, 1, 4, 0.25])
         let owned = try tensor(scalar, shape) { random, _ in
-            scalar == .bool ? Double(random.below(2)) : scalar.isInteger ? Double(random.below(7) - 3) : random.number() * scale
+            scalar == .bool
+                ? Double(random.below(2)) : scalar.isInteger ? Double(random.below(7) - 3) : random.number() * scale
         }
         if mayBeWild, scalar.isFloat, owned.tensor.count > 0 {
             let codec = ElementCodec(scalar)
@@ -85,7 +88,9 @@ struct Draft {
             }
         }
         let isOpen = isDynamic
-        let open = shape.indices.map { isOpen && ($0 != 1 || shape.count != 4 || random.chance(10)) && random.chance(60) }
+        let open = shape.indices.map {
+            isOpen && ($0 != 1 || shape.count != 4 || random.chance(10)) && random.chance(60)
+        }
         let id = graph.makeValue(
             .tensor(TensorType(scalar, shape.indices.map { open[$0] ? Dimension.unknown : Dimension(shape[$0]) })))
         graph.inputs.append(Port("i\(inputs.count)", id))
@@ -94,7 +99,9 @@ struct Draft {
         return id
     }
 
-    mutating func constant(_ shape: [Int], _ given: ScalarType? = nil, _ value: (inout Random, Int) -> Double) throws -> ValueID {
+    mutating func constant(_ shape: [Int], _ given: ScalarType? = nil, _ value: (inout Random, Int) -> Double) throws
+        -> ValueID
+    {
         let scalar = given ?? self.scalar
         let owned = try tensor(scalar, shape, value)
         let bytes = withExtendedLifetime(owned) {
@@ -142,7 +149,9 @@ struct Draft {
         }
         guard let first = results.first, results.count == 1 else { throw Refused() }
         guard first.tensor.count < 1 << 20 else { throw Refused() }
-        let shape = first.tensor.shape.map { isDynamic || name.contains("non_zero") ? Dimension.unknown : Dimension($0) }
+        let shape = first.tensor.shape.map {
+            isDynamic || name.contains("non_zero") ? Dimension.unknown : Dimension($0)
+        }
         let id = graph.append(name, operands, attributes, results: [.tensor(TensorType(first.tensor.scalar, shape))])[0]
         tensors[id] = first
         made.append(id)

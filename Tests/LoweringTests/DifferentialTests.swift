@@ -13,13 +13,19 @@ import Testing
 
     static let settings = [
         Setting(name: "as it comes", first: 0, environment: [:]),
-        Setting(name: "five threads, avx2", first: 1000, environment: ["COREAI_NUM_THREADS": "5", "COREAI_CPU_LEVEL": "avx2"]),
-        Setting(name: "one thread, plain", first: 2000, environment: ["COREAI_NUM_THREADS": "1", "COREAI_CPU_LEVEL": "plain"]),
+        Setting(
+            name: "five threads, avx2", first: 1000,
+            environment: ["COREAI_NUM_THREADS": "5", "COREAI_CPU_LEVEL": "avx2"]),
+        Setting(
+            name: "one thread, plain", first: 2000,
+            environment: ["COREAI_NUM_THREADS": "1", "COREAI_CPU_LEVEL": "plain"]),
         Setting(name: "unfused", first: 3000, environment: ["COREAI_CPU_FUSION": "0"]),
     ]
 
     @Test(.timeLimit(.minutes(30)), arguments: settings) func graphsAgreeWithTheReference(_ setting: Setting) throws {
-        let given = ProcessInfo.processInfo.environment["COREAI_LOWERING_SEEDS"]?.split(separator: ":").compactMap { Int($0) }
+        let given = ProcessInfo.processInfo.environment["COREAI_LOWERING_SEEDS"]?.split(separator: ":").compactMap {
+            Int($0)
+        }
         let (first, count) = given?.count == 2 ? (given![0], given![1]) : (setting.first, 150)
         let worker = Process()
         worker.executableURL = try Self.worker()
