@@ -152,8 +152,8 @@ extension Draft {
 
     private mutating func imageOp(_ x: ValueID, _ pool: [ValueID]) throws -> ValueID {
         let sizes = shape(x)
-        let choice = random.below(25)
-        guard sizes.count == 4 || ![18, 19, 20].contains(choice) else { throw Refused() }
+        let choice = random.below(29)
+        guard sizes.count == 4 || ![18, 19, 20, 25, 26, 27].contains(choice) else { throw Refused() }
         switch choice {
         case 0...3: return try layer(x, pool)
         case 4...7: return try chain(x, length: 1 + random.below(6))
@@ -203,8 +203,45 @@ extension Draft {
             let a = try convolve(x)
             let b = try convolve(x)
             return try chain(try binary("add", a, shape(a) == shape(b) ? b : a), length: random.below(4))
-        default: return try gather(x)
+        case 24: return try gather(x)
+        case 25:
+            // Channels last between two layers.
+            var y = try transpose(x, [0, 2, 3, 1])
+            if random.chance(60) { y = try layerNorm(y) }
+            if random.chance(60) {
+                y = try chain(try matmul(y, try weights([sizes[1], sizes[1]])), length: random.below(4))
+            }
+            return try transpose(y, [0, 3, 1, 2])
+        case 26:
+            // Halves that take different ways.
+            guard sizes[1] % 2 == 0 else { throw Refused() }
+            let half = sizes[1] / 2
+            let a = try slice(x, [0, 0, 0, 0], [sizes[0], half, sizes[2], sizes[3]])
+            let b = try slice(x, [0, half, 0, 0], sizes)
+            let c = try chain(b, length: random.below(3))
+            return try concat(1, random.shuffled([a, b, c, try chain(try binary("add", a, c), length: 1)]))
+        case 27:
+            // A head: the mean of each channel into a product.
+            let mean = try reduce("mean", x, [2, 3])
+            let flat = try reshape(random.chance(50) ? try convolve(mean) : mean, [sizes[0], -1])
+            return try chain(try matmul(flat, try weights([shape(flat)[1], 10])), length: random.below(3))
+        default:
+            // A border that goes again.
+            let pads = sizes.map { _ in (random.below(3), random.below(3)) }
+            let padded = try pad(x, pads.flatMap { [$0.0, $0.1] }, random.pick([0, 0, 1]))
+            let start = pads.map { random.chance(80) ? $0.0 + random.below(2) : random.below(3) }
+            return try slice(padded, start, zip(start, sizes).map { $0 + $1 - random.below(2) })
         }
+    }
+
+    private mutating func layerNorm(_ x: ValueID) throws -> ValueID {
+        guard let width = shape(x).last else { throw Refused() }
+        let centred = try binary("sub", x, try reduce("mean", x, [-1]))
+        let spread = try binary(
+            "add", try reduce("mean", try binary("mul", centred, centred), [-1]), try scalarConstant(1e-5))
+        let y = try binary("mul", centred, try unary("rsqrt", spread))
+        let scaled = try binary("mul", y, try constant([width]) { random, _ in random.number() })
+        return try binary("add", scaled, try constant([width]) { random, _ in random.number() })
     }
 
     mutating func randomSlice(_ x: ValueID) throws -> ValueID {
