@@ -13,6 +13,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -123,6 +124,26 @@ def measure(model, threads, options, scratch):
                  for file in sorted(folders["onnx"].glob("*.npy"))]
         result.difference = max(pair[0] for pair in found), max(pair[1] for pair in found)
     return result
+
+
+FAMILIES = [("matrix products", r"matmul packed|conv2d 1x1 product"), ("Winograd", "conv2d .* winograd"),
+            ("direct convolutions", "conv2d .* direct"), ("depthwise", "conv2d .* depthwise"),
+            ("attention", r"attention|matmul$|softmax"), ("norms and reductions", "layer_norm|rms_norm|reduce|pool"),
+            ("data movement", "transpose|slice|concat|pad|take|broadcast_in|gather|reshape"), ("pointwise and the rest", "")]
+
+
+def profile(model, options):
+    """A row of shares of one run on one thread, by family of kernels: percent, and the time of a run in ms."""
+    command = [options.coreai, "bench", model.asset, "--function", model.function, "--threads", "1", "--seconds", "1",
+               "--profile", "--json"]
+    for name, file in model.inputs.items():
+        command += ["--input", f"{name}={file}"]
+    entries = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["profile"]
+    total = sum(entry["seconds"] for entry in entries)
+    seconds = dict.fromkeys([name for name, _ in FAMILIES], 0.0)
+    for entry in entries:
+        seconds[next(name for name, words in FAMILIES if re.match(words, entry["kernel"]))] += entry["seconds"]
+    return [model.name, f"{1000 * total:.2f}"] + [f"{100 * value / total:.1f}" for value in seconds.values()]
 
 
 def spread(values, digits=2):
@@ -252,6 +273,19 @@ def main():
     add(f"Load {os.getloadavg()[0]:.1f} at the end.")
     for line in means(results) + [f"Not measured: {failure}" for failure in failures]:
         add(line)
+    add("")
+    add("## Where the time goes")
+    add("")
+    add("Percent of the time in kernels of one run on one thread (`coreai bench --profile`), what follows a product counted with it.")
+    add("")
+    head = ["model", "ms"] + [name for name, _ in FAMILIES]
+    add("| " + " | ".join(head) + " |")
+    add("|" + "---|" * len(head))
+    for model in chosen:
+        try:
+            add("| " + " | ".join(profile(model, options)) + " |")
+        except (subprocess.CalledProcessError, ValueError, KeyError, OSError) as error:
+            print(f"{model.name}: {error}", file=sys.stderr)
     if options.output:
         options.output.write_text("\n".join(lines) + "\n")
     sys.exit(1 if failures else 0)

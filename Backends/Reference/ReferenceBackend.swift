@@ -10,23 +10,8 @@ package struct ReferenceBackend: Backend {
     package init() {}
 
     package func propose(for graph: Graph, on target: Target) throws(BackendError) -> Proposal {
-        var proposal = Proposal()
-        for (index, op) in graph.ops.enumerated() where !op.isConstant {
-            guard let definition = OpTable[op.name] else {
-                proposal.rejections[OpID(index)] = "the op table has no such op"
-                continue
-            }
-            if case .control = definition.form {
-                proposal.rejections[OpID(index)] = "control flow is run by the executor"
-                continue
-            }
-            let operands = op.operands.compactMap { graph[$0].type.tensor }
-            let results = op.results.compactMap { graph[$0].type.tensor }
-            // The reference kernels are about ten times slower than what a processor can do.
-            let cost = Cost(nanoseconds: 10 * Cost.estimate(of: op, operands, results))
-            proposal.groups.append(Proposal.Group(ops: [OpID(index)], cost: cost))
-        }
-        return proposal
+        // The reference kernels are about ten times slower than what a processor can do.
+        Proposal.allOps(of: graph, slowness: 10)
     }
 
     package func pack(_ weight: Weight, _ packing: Packing, for target: Target, into sink: ByteSink)

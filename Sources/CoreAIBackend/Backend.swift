@@ -60,6 +60,13 @@ public protocol DeviceStream: AnyObject, Sendable {
     func copy(_ source: Binding, to destination: Binding, after fences: [Fence]) throws(BackendError) -> Fence
     /// Blocks until the timeline reached `value`; throws what made the work fail, for that value and all later ones.
     func wait(for value: UInt64) throws(BackendError)
+    /// Work enqueued from now on may be given up once `isCancelled` says so, and then fails as `cancelled`; nil ends that.
+    func watch(_ isCancelled: (() -> Bool)?)
+}
+
+extension DeviceStream {
+    /// A stream that cannot stop work under way finishes it.
+    public func watch(_ isCancelled: (() -> Bool)?) {}
 }
 
 /// A point on a stream's timeline.

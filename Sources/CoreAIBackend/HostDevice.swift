@@ -79,8 +79,11 @@ package final class HostBuffer: DeviceBuffer, @unchecked Sendable {
 package final class HostStream: DeviceStream, @unchecked Sendable {
     private var completed: UInt64 = 0
     private var scratch: HostBuffer?
+    private var isCancelled: (() -> Bool)?
 
     package init() {}
+
+    package func watch(_ isCancelled: (() -> Bool)?) { self.isCancelled = isCancelled }
 
     package func enqueue(
         _ executable: any Executable, _ bindings: [Binding], symbols: [Int?], after fences: [Fence]
@@ -89,7 +92,7 @@ package final class HostStream: DeviceStream, @unchecked Sendable {
             throw BackendError(.invalidArgument, "the executable was loaded by another backend's device")
         }
         for fence in fences where fence.stream !== self { try fence.wait() }
-        try executable.run(bindings, symbols: symbols) { (byteCount) throws(BackendError) in
+        try executable.run(bindings, symbols: symbols, isCancelled: isCancelled) { (byteCount) throws(BackendError) in
             try self.scratch(byteCount: byteCount)
         }
         completed += 1

@@ -14,8 +14,8 @@ package final class HostExecutable: Executable {
     private let places: [Place]
     private let temporaries: [ValueID]
     private let lifetimes: [ClosedRange<Int>]
-    /// Outputs that no step writes: the value they are copied from.
-    private let copies: [(binding: Int, source: ValueID)]
+    /// Outputs and states that no step writes.
+    private let copies: [Copy]
     private let constantBytes: [Bytes]
     private let frames = Mutex<Frames>(Frames())
 
@@ -24,6 +24,13 @@ package final class HostExecutable: Executable {
         case constant(Int)
         case temporary(Int)
         case unused
+    }
+
+    private struct Copy: Sendable {
+        var binding: Int
+        var source: ValueID
+        /// The source lies where another copy goes, as when two states change places.
+        var isStaged = false
     }
 
     /// One assignment of the symbols.
@@ -64,6 +71,10 @@ package final class HostExecutable: Executable {
         var slots = graph.inputs.map { Slot(graph.tensorType($0.value), .read) }
         var bindings: [ValueID: Int] = [:]
         for (index, port) in graph.inputs.enumerated() { bindings[port.value] = index }
+        for state in graph.states {
+            bindings[state.input] = slots.count
+            slots.append(Slot(graph.tensorType(state.input), .readWrite))
+        }
         var outputs: [(value: ValueID, binding: Int)] = []
         var sizeBindings: [(value: ValueID, binding: Int)] = []
         let sizedByOp = Self.valuesSizedByTheirOp(in: graph)
@@ -75,17 +86,23 @@ package final class HostExecutable: Executable {
                 slots.append(Slot(TensorType(.int64, [Dimension(graph.tensorType(port.value).rank)]), .write))
             }
         }
-        let program = try lower(graph, constants)
+        var program = try lower(graph, constants)
+        program.updateInPlace()
         self.slots = slots
         // A lowering may have put another value in an output's place.
-        let final = Dictionary(zip(graph.outputs, program.graph.outputs).map { ($0.value, $1.value) }) { first, _ in first }
+        let final = Dictionary(zip(graph.outputs, program.graph.outputs).map { ($0.value, $1.value) }) { first, _ in
+            first
+        }
         outputs = outputs.map { (final[$0.value] ?? $0.value, $0.binding) }
         sizeBindings = sizeBindings.map { (final[$0.value] ?? $0.value, $0.binding) }
+        let inputs = bindings
+        // What a state holds at the end lies in its memory already, or is copied there when nobody reads what it held.
+        let updates = program.graph.states.filter { program.root(of: $0.output) != $0.input }
 
         var places = [Place](repeating: .unused, count: program.graph.values.count)
         for (value, binding) in bindings { places[value.index] = .binding(binding) }
-        let written = Set(program.steps.flatMap(\.results))
-        var copies: [(Int, ValueID)] = []
+        let written = Set(program.steps.flatMap(\.results).map(program.root))
+        var copies: [Copy] = []
         var constantBytes: [Bytes] = []
         // An output takes the place of the value it is a view of, if a step writes that value and nobody else claimed it.
         for (value, binding) in outputs {
@@ -93,13 +110,19 @@ package final class HostExecutable: Executable {
             if written.contains(root), places[root.index] == .unused {
                 places[root.index] = .binding(binding)
             } else {
-                copies.append((binding, value))
+                copies.append(Copy(binding: binding, source: value))
             }
+        }
+        let stateInputs = Set(program.graph.states.map(\.input))
+        for state in updates {
+            let isStaged = stateInputs.contains(program.root(of: state.output))
+            copies.append(Copy(binding: inputs[state.input] ?? 0, source: state.output, isStaged: isStaged))
         }
         for (value, binding) in sizeBindings {
             if let size = program.sizes[value] { places[size.index] = .binding(binding) }
         }
-        let read = Set(program.steps.flatMap(\.operands).map(program.root) + outputs.map { program.root(of: $0.value) })
+        let ends = outputs.map(\.value) + updates.map(\.output)
+        let read = Set(program.steps.flatMap(\.operands).map(program.root) + ends.map(program.root))
         for value in read.sorted() where places[value.index] == .unused {
             guard let bytes = try constants.bytes(value) else { continue }
             places[value.index] = .constant(constantBytes.count)
@@ -121,18 +144,22 @@ package final class HostExecutable: Executable {
         for (index, step) in program.steps.enumerated() {
             for value in step.operands + step.results { touch(value, index) }
         }
-        for (_, source) in copies { touch(source, program.steps.count) }
+        for copy in copies { touch(copy.source, program.steps.count) }
         for value in program.views.keys { places[value.index] = places[program.root(of: value).index] }
         self.program = program
         self.places = places
         self.temporaries = temporaries
-        self.copies = copies.map { (binding: $0, source: $1) }
+        self.copies = copies
         self.constantBytes = constantBytes
         lifetimes = zip(first, last).map { $0 <= $1 ? $0...$1 : 0...0 }
     }
 
-    /// What the executable calls, in order: for reports and tests.
-    package var stepNames: [String] { program.steps.map(\.name) }
+    /// What the executable calls, in order, each with the type of its first result and where that came from.
+    package var calls: [(name: String, result: String, location: SourceLocation?)] {
+        program.steps.map { step in
+            (step.name, step.results.first.map { "\(program.graph.tensorType($0))" } ?? "-", step.op.location)
+        }
+    }
 
     package func resultShapes(for inputs: [[Int]]) throws(BackendError) -> [[Int]]? {
         guard program.sizes.isEmpty else { return nil }
@@ -152,9 +179,11 @@ package final class HostExecutable: Executable {
     }
 
     /// Computes on the caller's thread.
-    /// - Parameter scratch: answers memory of at least the given size, aligned to 64 bytes.
+    /// - Parameters:
+    ///   - isCancelled: asked before each kernel call.
+    ///   - scratch: answers memory of at least the given size, aligned to 64 bytes.
     func run(
-        _ bindings: [Binding], symbols: [Int?],
+        _ bindings: [Binding], symbols: [Int?], isCancelled: (() -> Bool)? = nil,
         scratch: (Int) throws(BackendError) -> UnsafeMutableRawPointer
     ) throws(BackendError) {
         guard bindings.count == slots.count else {
@@ -180,6 +209,7 @@ package final class HostExecutable: Executable {
         let memory = HostMemory(addresses: table, scratch: block + frame.scratchOffset)
         let isProfiled = HostProfile.shared.isRunning
         for index in frame.calls.indices {
+            if let isCancelled, isCancelled() { throw BackendError(.cancelled, "cancelled") }
             do {
                 if isProfiled {
                     try profile(index, frame, memory)
@@ -191,10 +221,27 @@ package final class HostExecutable: Executable {
                     .failed, GraphError(error.message, op: program.steps[index].op).description)
             }
         }
-        for (binding, source) in copies {
-            guard let base = bindings[binding].buffer.hostBytes?.baseAddress else { continue }
-            let count = program.graph.tensorType(source).scalar.byteCount(frame.shapes[source]) ?? 0
-            (base + bindings[binding].byteOffset).copyMemory(from: memory[source], byteCount: count)
+        try copyOut(bindings, frame, memory)
+    }
+
+    /// Moves what no step wrote to its place: outputs that are views of arguments, and what states are left with.
+    private func copyOut(_ bindings: [Binding], _ frame: Frame, _ memory: HostMemory) throws(BackendError) {
+        var staged: [(target: UnsafeMutableRawPointer, buffer: HostBuffer, count: Int)] = []
+        for copy in copies {
+            guard let base = bindings[copy.binding].buffer.hostBytes?.baseAddress else { continue }
+            let target = base + bindings[copy.binding].byteOffset
+            let count = program.graph.tensorType(copy.source).scalar.byteCount(frame.shapes[copy.source]) ?? 0
+            guard copy.isStaged else {
+                target.copyMemory(from: memory[copy.source], byteCount: count)
+                continue
+            }
+            let buffer = try HostBuffer(byteCount: count)
+            buffer.hostBytes?.baseAddress?.copyMemory(from: memory[copy.source], byteCount: count)
+            staged.append((target, buffer, count))
+        }
+        for copy in staged {
+            guard let source = copy.buffer.hostBytes?.baseAddress else { continue }
+            copy.target.copyMemory(from: source, byteCount: copy.count)
         }
     }
 
@@ -202,7 +249,8 @@ package final class HostExecutable: Executable {
         let start = ContinuousClock.now
         try frame.calls[index].run(memory)
         let step = program.steps[index]
-        HostProfile.shared.add(step.name, step.results.first.map { frame.shapes[$0] } ?? [], ContinuousClock.now - start)
+        HostProfile.shared.add(
+            step.name, step.results.first.map { frame.shapes[$0] } ?? [], ContinuousClock.now - start)
     }
 
     // MARK: Frames

@@ -34,6 +34,8 @@ package struct HostStep: Sendable {
     /// Every value the call reads, constants included.
     package var operands: [ValueID]
     package var results: [ValueID]
+    /// The same call for a result that lies in the memory of an operand, of which only a part changes.
+    package var update: Update?
     package var prepare: @Sendable (HostShapes) throws(BackendError) -> HostCall
 
     package init(
@@ -45,6 +47,25 @@ package struct HostStep: Sendable {
         self.operands = operands
         self.results = results
         self.prepare = prepare
+    }
+}
+
+extension HostStep {
+    package struct Update: Sendable {
+        /// The operand that becomes the result.
+        package var operand: ValueID
+        /// What the call reads then.
+        package var operands: [ValueID]
+        package var prepare: @Sendable (HostShapes) throws(BackendError) -> HostCall
+
+        package init(
+            of operand: ValueID, operands: [ValueID],
+            prepare: @escaping @Sendable (HostShapes) throws(BackendError) -> HostCall
+        ) {
+            self.operand = operand
+            self.operands = operands
+            self.prepare = prepare
+        }
     }
 }
 
@@ -160,6 +181,7 @@ package final class HostConstants: @unchecked Sendable {
         guard let definition = OpTable[Op.constantName] else {
             throw BackendError(.failed, "the op table has no constant")
         }
+        try HostBuffer.checkRoom(for: byteCount)
         let op = Op(Op.constantName, attributes: [NamedAttribute("value", .elements(weight.constant))])
         try HostBuffer.checkRoom(for: byteCount)
         do {
@@ -198,12 +220,13 @@ extension HostProgram {
             appendView(op)
             return
         }
+        let name = kernel == nil ? "\(op.plainName) (portable)" : op.plainName
         let kernel = kernel ?? definition.reference
         let signature = definition.signature
         let types = (op.operands + op.results).map { graph.tensorType($0).scalar }
         let sized = op.results.map { sizes[$0] }
         steps.append(
-            HostStep(op, operands: op.operands, results: op.results + sized.compactMap { $0 }) { shapes in
+            HostStep(op, name: name, operands: op.operands, results: op.results + sized.compactMap { $0 }) { shapes in
                 let operands = op.operands.map { shapes[$0] }
                 let results = op.results.map { shapes[$0] }
                 let symbols = shapes.symbols

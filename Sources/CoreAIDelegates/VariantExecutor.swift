@@ -37,6 +37,8 @@ final class VariantExecutor: FunctionExecutor {
         descriptor = general.descriptor
     }
 
+    package var kernelCalls: [KernelCall] { general.kernelCalls }
+
     /// The plans made so far, the general one included.
     package var planCount: Int { 1 + variants.withLock(\.count) }
 

@@ -13,6 +13,11 @@ extension Plan: CustomStringConvertible {
                 if let reason = noteOfOp[op]?.reason, !reasons.contains(reason) { reasons.append(reason) }
             }
             var line = "  segment \(index) \(segment.backend)\(padding)  ops \(Self.ranges(segment.ops))"
+            if !segment.states.isEmpty {
+                let inputs = Set(segment.states.map(\.input))
+                let names = graph.states.filter { inputs.contains($0.input) }.map(\.name)
+                line += "  updates " + names.joined(separator: " ")
+            }
             if !reasons.isEmpty {
                 let more = reasons.count - Self.reasonLimit
                 line += "  -- " + reasons.prefix(Self.reasonLimit).joined(separator: "; ")

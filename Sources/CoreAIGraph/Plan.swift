@@ -6,20 +6,37 @@ public struct Segment: Hashable, Sendable {
     public var ops: [OpID]
     /// Groups of positions in `graph.ops` that belong together; a hint, not an order.
     public var clusters: [[Int]]
-    /// The plan's values bound to the segment's inputs and outputs, in order.
+    /// The plan's values bound to the segment's inputs, states and outputs, in order.
     public var inputs: [ValueID]
+    /// States that this segment alone reads and updates, in the memory they are in.
+    public var states: [State]
     public var outputs: [ValueID]
 
+    /// What a state holds before and after the segment has run.
+    public struct State: Hashable, Sendable {
+        public var input: ValueID
+        public var output: ValueID
+        public init(input: ValueID, output: ValueID) {
+            self.input = input
+            self.output = output
+        }
+    }
+
     public init(
-        backend: String, graph: Graph, ops: [OpID], clusters: [[Int]], inputs: [ValueID], outputs: [ValueID]
+        backend: String, graph: Graph, ops: [OpID], clusters: [[Int]], inputs: [ValueID], states: [State] = [],
+        outputs: [ValueID]
     ) {
         self.backend = backend
         self.graph = graph
         self.ops = ops
         self.clusters = clusters
         self.inputs = inputs
+        self.states = states
         self.outputs = outputs
     }
+
+    /// The plan's values bound to the segment's slots, in order.
+    public var bindings: [ValueID] { inputs + states.map(\.input) + outputs }
 }
 
 /// Where one op runs and, if that is not the preferred backend, why.

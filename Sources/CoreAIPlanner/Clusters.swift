@@ -9,7 +9,7 @@ import CoreAIOps
 func clusters(in graph: Graph) -> [[Int]] {
     let definitions = graph.definingOps
     let uses = graph.usingOps
-    let results = Set(graph.outputs.map(\.value))
+    let results = Set(graph.outputs.map(\.value)).union(graph.states.map(\.output))
     var leader = Array(graph.ops.indices)
     func root(_ index: Int) -> Int {
         var index = index

@@ -10,7 +10,9 @@ func inlineCalls(_ graph: Graph, _ library: [String: Graph], callers: [String]) 
     inliner.result.values = []
     var map = inliner.map(for: graph)
     for port in graph.inputs { map[port.value.index] = inliner.result.makeValue(graph[port.value].type) }
+    for state in graph.states { map[state.input.index] = inliner.result.makeValue(graph[state.input].type) }
     try inliner.append(graph, &map, callers: callers)
+    inliner.result.states = try inliner.states(graph, map)
     inliner.result.inputs = graph.inputs.map { Port($0.name, map[$0.value.index] ?? $0.value) }
     inliner.result.outputs = try inliner.ports(graph, map)
     return inliner.result
@@ -40,6 +42,18 @@ private struct Inliner {
             ports.append(Port(port.name, value))
         }
         return ports
+    }
+
+    /// States of a graph that has been through `threadStates` already.
+    func states(_ graph: Graph, _ map: [ValueID?]) throws(GraphError) -> [StatePort] {
+        var states: [StatePort] = []
+        for state in graph.states {
+            guard let input = map[state.input.index], let output = map[state.output.index] else {
+                throw GraphError("state '\(state.name)' of \(graph.name) is never defined")
+            }
+            states.append(StatePort(state.name, input: input, output: output))
+        }
+        return states
     }
 
     mutating func append(_ graph: Graph, _ map: inout [ValueID?], callers: [String]) throws(GraphError) {

@@ -169,6 +169,9 @@ package struct Planner: Sendable {
                 outputs.append(result)
             }
         }
+        let states = updatedStates(plan, links, inside)
+        inputs.removeAll { input in states.contains { $0.input == input } }
+        outputs.removeAll { output in states.contains { $0.output == output } }
         func mapped(_ value: ValueID) -> ValueID {
             guard let mapped = map[value] else { preconditionFailure("\(value) is not in the segment") }
             return mapped
@@ -180,8 +183,29 @@ package struct Planner: Sendable {
             return op
         }
         graph.inputs = inputs.enumerated().map { Port("i\($0)", mapped($1)) }
+        graph.states = states.enumerated().map {
+            StatePort("s\($0)", input: mapped($1.input), output: mapped($1.output))
+        }
         graph.outputs = outputs.enumerated().map { Port("o\($0)", mapped($1)) }
         return Segment(
-            backend: backend, graph: graph, ops: ops, clusters: clusters(in: graph), inputs: inputs, outputs: outputs)
+            backend: backend, graph: graph, ops: ops, clusters: clusters(in: graph), inputs: inputs, states: states,
+            outputs: outputs)
+    }
+
+    /// States that only this segment reads before they are updated, and that it updates: their memory may be written while
+    /// it runs. What they hold at the end must be theirs alone.
+    private func updatedStates(_ plan: Graph, _ links: Links, _ inside: Set<OpID>) -> [Segment.State] {
+        let entries = Set(plan.states.map(\.input))
+        return plan.states.compactMap { port in
+            guard port.input != port.output, !entries.contains(port.output),
+                plan.states.count(where: { $0.output == port.output }) == 1,
+                !plan.outputs.contains(where: { $0.value == port.output || $0.value == port.input }),
+                !plan.states.contains(where: { $0.output == port.input }),
+                plan[port.input].type == plan[port.output].type,
+                let definition = links.definitions[port.output.index], inside.contains(definition),
+                !links.uses[port.input.index].isEmpty, links.uses[port.input.index].allSatisfy(inside.contains)
+            else { return nil }
+            return Segment.State(input: port.input, output: port.output)
+        }
     }
 }

@@ -50,6 +50,7 @@ final class ExecutionContext: @unchecked Sendable {
         for (value, buffer) in zip(executor.arguments, arguments) {
             bindings[value.index] = shapes[value.index].map { Binding(buffer, shape: $0) }
         }
+        for state in executor.memory.updatedStates { bindings[state.output.index] = bindings[state.input.index] }
         for (value, constant) in executor.memory.constants {
             bindings[value.index] = Binding(constant, shape: shapes[value.index] ?? [])
         }
@@ -63,7 +64,7 @@ final class ExecutionContext: @unchecked Sendable {
                 bindings[value.index] = shapes[value.index].map { Binding(outputs[index], shape: $0) }
             }
             lists = executor.plan.segments.map { segment in
-                (segment.inputs + segment.outputs).compactMap { bindings[$0.index] }
+                segment.bindings.compactMap { bindings[$0.index] }
             }
         }
         self.outer = outer
@@ -90,6 +91,8 @@ final class ExecutionContext: @unchecked Sendable {
             fences.append(fence)
         }
     }
+
+    func watch(_ isCancelled: (() -> Bool)?) { for stream in streams { stream.watch(isCancelled) } }
 
     func wait() throws(BackendError) { for fence in fences { try fence.wait() } }
 }

@@ -55,10 +55,19 @@ package final class Executor: FunctionExecutor {
         isUniform = hasOnlySegments && plan.graph.symbolCount == 0 && devices.allSatisfy { $0 is HostDevice }
     }
 
-    /// Handing over to another thread and back takes about as long.
-    private static let brief = 20_000
+    /// Handing over to another thread and back takes 10 to 50 microseconds; a task that computes for a few times that
+    /// keeps nobody waiting.
+    private static let brief = 200_000
 
     package var isBrief: Bool { lastNanoseconds.load(ordering: .relaxed) < Self.brief }
+
+    package var kernelCalls: [KernelCall] {
+        executables.enumerated().flatMap { segment, executable in
+            ((executable as? HostExecutable)?.calls ?? []).map {
+                KernelCall(segment: segment, name: $0.name, result: $0.result, location: $0.location)
+            }
+        }
+    }
 
     package func run(
         inputs: [HostTensor], states: [HostTensor], output: (_ index: Int, _ shape: [Int]) throws -> HostTensor,
@@ -99,9 +108,17 @@ package final class Executor: FunctionExecutor {
         context.bind(inputs: inputs, states: states)
         var run = ExecutorRun(executor: self, frame: frame, context: context, inputs: inputs, states: states)
         if frame.isStraight { try run.placeOutputs(output) }
-        for step in plan.steps {
-            if isCancelled() { throw CancellationError() }
-            try run.perform(step, output, isCancelled)
+        try withoutActuallyEscaping(isCancelled) { probe in
+            context.watch(probe)
+            defer { context.watch(nil) }
+            for step in plan.steps {
+                if isCancelled() { throw CancellationError() }
+                do {
+                    try run.perform(step, output, isCancelled)
+                } catch let error as BackendError where error.code == .cancelled {
+                    throw CancellationError()
+                }
+            }
         }
         try run.handOn(output)
         try run.wait()
@@ -162,7 +179,7 @@ package final class Executor: FunctionExecutor {
             hasOnlySegments
             && arguments.allSatisfy { shapes[$0.index] != nil }
             && memory.directOutputs.allSatisfy { !arguments.contains($0.value) }
-            && plan.segments.allSatisfy { ($0.inputs + $0.outputs).allSatisfy { shapes[$0.index] != nil } }
+            && plan.segments.allSatisfy { $0.bindings.allSatisfy { shapes[$0.index] != nil } }
         let frame = Frame(symbols: symbols, shapes: shapes, arena: ArenaLayout(requests), isStraight: isStraight)
         frames.withLock {
             if $0.count >= Self.frameLimit { $0.removeAll() }

@@ -22,6 +22,7 @@ struct ExecutorRun {
             let tensor = index < inputs.count ? inputs[index] : states[index - inputs.count]
             bindings[value.index] = context.binding(ofArgument: index, shape: tensor.shape)
         }
+        for state in executor.memory.updatedStates { bindings[state.output.index] = bindings[state.input.index] }
     }
 
     private static func binding(_ tensor: HostTensor) -> Binding {
@@ -45,8 +46,9 @@ struct ExecutorRun {
         if frame.isStraight { return try enqueue(index, context.lists[index]) }
         let segment = executor.plan.segments[index]
         var list: [Binding] = []
-        list.reserveCapacity(segment.inputs.count + segment.outputs.count)
+        list.reserveCapacity(segment.inputs.count + segment.states.count + segment.outputs.count)
         for value in segment.inputs { list.append(try bound(value)) }
+        for state in segment.states { list.append(try bound(state.input)) }
         for value in segment.outputs { list.append(try place(value, output)) }
         try enqueue(index, list)
     }
@@ -148,6 +150,7 @@ struct ExecutorRun {
         let segment = executor.plan.segments[index]
         var list: [Binding] = []
         for value in segment.inputs { list.append(try bound(value)) }
+        for state in segment.states { list.append(try bound(state.input)) }
         var bounded: [(value: ValueID, data: Binding, sizes: HostBuffer)] = []
         for value in segment.outputs {
             let type = graph.tensorType(value)
@@ -203,7 +206,8 @@ struct ExecutorRun {
     /// Moves what each state is left with to the caller's memory, when nobody reads what it held before.
     func updateStates(_ states: [HostTensor]) throws {
         let ports = executor.plan.graph.states
-        guard ports.contains(where: { $0.output != $0.input }) else { return }
+        let updated = Set(executor.memory.updatedStates.map(\.output))
+        guard ports.contains(where: { $0.output != $0.input && !updated.contains($0.output) }) else { return }
         // A state that ends as another began (a swap) must leave its memory before that one's is written.
         let entries = Set(ports.map(\.input))
         var moved: [ValueID: Binding] = [:]
@@ -214,7 +218,7 @@ struct ExecutorRun {
             try copy(source, to: copied, byteCount)
             moved[port.output] = copied
         }
-        for (port, tensor) in zip(ports, states) where port.output != port.input {
+        for (port, tensor) in zip(ports, states) where port.output != port.input && !updated.contains(port.output) {
             let source = try moved[port.output] ?? bound(port.output)
             guard source.shape == tensor.shape else {
                 throw RunError(

@@ -1,3 +1,4 @@
+package import CoreAIGraph
 package import CoreAIOps
 
 /// What `InferenceFunction` needs from whoever computes: one synchronous run on the caller's thread.
@@ -10,6 +11,7 @@ package protocol FunctionExecutor: AnyObject, Sendable {
     var planCount: Int { get }
     /// Every run takes less time than to hand it to another thread and back, so it may run where it is asked for.
     var isBrief: Bool { get }
+    var kernelCalls: [KernelCall] { get }
 
     /// - Parameters:
     ///   - inputs: in the descriptor's order.
@@ -25,7 +27,18 @@ package protocol FunctionExecutor: AnyObject, Sendable {
     ) throws
 }
 
+/// One kernel call of a segment that runs on the host.
+package struct KernelCall: Sendable {
+    package var segment: Int
+    package var name: String
+    /// The type of what it computes, as it lies in memory.
+    package var result: String
+    package var location: SourceLocation?
+}
+
 extension FunctionExecutor {
+    /// The kernel calls of the function's segments, in order, as far as their backends tell.
+    package var kernelCalls: [KernelCall] { [] }
     package var planCount: Int { 1 }
     package var isBrief: Bool { false }
 }

@@ -6,6 +6,7 @@ public struct InferenceFunction: Sendable {
     let executor: any FunctionExecutor
 
     /// How many plans the function's runs have needed so far.
+    package var kernelCalls: [KernelCall] { executor.kernelCalls }
     package var planCount: Int { executor.planCount }
 
     package init(executor: any FunctionExecutor) {

@@ -10,6 +10,8 @@ struct MemoryPlan: Sendable {
     var outputOf: [ValueID: Int] = [:]
     /// The same in order of the values, with the number of the output first.
     var directOutputs: [(index: Int, value: ValueID)] = []
+    /// States that a segment updates in the caller's memory.
+    var updatedStates: [Segment.State] = []
     /// Outputs that are copied when everything has run.
     var copiedOutputs: [(index: Int, value: ValueID)] = []
     /// Constants that are outputs, or that sizes are resolved from.
@@ -26,7 +28,8 @@ struct MemoryPlan: Sendable {
             case .run(let segment), .runAndBindSizes(let segment):
                 let segment = plan.segments[segment]
                 segment.outputs.forEach { firstStep[$0] = index }
-                (segment.inputs + segment.outputs).forEach { lastStep[$0] = index }
+                segment.bindings.forEach { lastStep[$0] = index }
+                updatedStates += segment.states
                 if case .runAndBindSizes = step { sizedByOp.formUnion(segment.outputs) }
             case .control(let op):
                 let used = plan.graph[op].operands + plan.graph[op].regions.flatMap(\.captures)

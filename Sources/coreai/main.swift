@@ -1,4 +1,5 @@
 import CoreAI
+import CoreAIBackend
 import Foundation
 
 func dispatch(_ words: ArraySlice<String>) async throws {
@@ -11,7 +12,9 @@ func dispatch(_ words: ArraySlice<String>) async throws {
         throw UsageError("unknown \(kind) '\(name)'\(didYouMean(name, among: known)) (see 'coreai --help')")
     }
     switch first {
-    case "--version": print("coreai \(toolVersion) (\(AIModel.deviceArchitectureName))")
+    case "--version":
+        let kernels = ProcessorKernels.levels.joined(separator: ", ")
+        print("coreai \(toolVersion) (\(AIModel.deviceArchitectureName); kernels \(kernels))")
     case "help" where !rest.isEmpty: print(Help.text(try command(words[words.startIndex + 1])), terminator: "")
     case "help", "--help", "-h": print(Help.overview, terminator: "")
     default:

@@ -230,7 +230,8 @@ struct Convolution: CustomStringConvertible, Sendable {
 
     init(
         _ height: Int, _ width: Int, _ channels: Int, to outChannels: Int, kernel: (Int, Int),
-        stride: (Int, Int) = (1, 1), dilation: (Int, Int) = (1, 1), pad: (Int, Int, Int, Int) = (0, 0, 0, 0), gap: Int = 0
+        stride: (Int, Int) = (1, 1), dilation: (Int, Int) = (1, 1), pad: (Int, Int, Int, Int) = (0, 0, 0, 0),
+        gap: Int = 0
     ) {
         (self.height, self.width, self.channels, self.outChannels) = (height, width, channels, outChannels)
         (self.kernel, self.stride, self.dilation) = (kernel, stride, dilation)

@@ -32,8 +32,10 @@ enum Tool {
 
     static func run(_ arguments: String...) throws -> Result { try run(arguments) }
 
-    static func run(_ arguments: [String]) throws -> Result {
+    /// - Parameter environment: variables beside those of the tests.
+    static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Result {
         let process = try process(arguments)
+        process.environment = (process.environment ?? [:]).merging(environment) { $1 }
         let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
         process.standardError = errors

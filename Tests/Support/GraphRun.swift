@@ -41,9 +41,12 @@ package struct TestUnits: Sendable {
     }
 
     /// Specializes and runs a graph: the whole road but the file.
-    package func run(_ graph: Graph, _ inputs: [TestTensor]) throws -> (outputs: [TestTensor], plan: Plan) {
+    /// - Parameter states: updated where they lie.
+    package func run(
+        _ graph: Graph, _ inputs: [TestTensor], states: [TestTensor] = []
+    ) throws -> (outputs: [TestTensor], plan: Plan) {
         let prepared = try prepare(graph)
-        return (try prepared.run(inputs), prepared.plan)
+        return (try prepared.run(inputs, states: states), prepared.plan)
     }
 
     /// A graph made ready on these units, for any number of runs.
@@ -60,10 +63,14 @@ package struct TestUnits: Sendable {
         package let plan: Plan
         let executor: any FunctionExecutor
 
-        package func run(_ inputs: [TestTensor]) throws -> [TestTensor] {
+        /// What the host backends call, in order.
+        package var kernelNames: [String] { executor.kernelCalls.map(\.name) }
+
+        /// - Parameter states: updated where they lie.
+        package func run(_ inputs: [TestTensor], states: [TestTensor] = []) throws -> [TestTensor] {
             var outputs = [TestTensor?](repeating: nil, count: graph.outputs.count)
             try executor.run(
-                inputs: inputs.map(\.host), states: [],
+                inputs: inputs.map(\.host), states: states.map(\.host),
                 output: { index, shape in
                     let tensor = TestTensor(graph.tensorType(graph.outputs[index].value).scalar, shape)
                     outputs[index] = tensor

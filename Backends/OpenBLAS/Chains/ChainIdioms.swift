@@ -5,7 +5,9 @@ extension PointwiseChain {
     /// `min(max(x, low), high)` is a clamp.
     mutating func minimum(_ a: Int, _ b: Int) -> Int {
         for (inner, high) in [(a, b), (b, a)] {
-            guard let top = constantValue(high), case .step(COREAI_PW_MAX, let x, let y, _) = nodes[inner] else { continue }
+            guard let top = constantValue(high), case .step(COREAI_PW_MAX, let x, let y, _) = nodes[inner] else {
+                continue
+            }
             for (value, low) in [(x, y), (y, x)] {
                 guard let bottom = constantValue(low), bottom <= top else { continue }
                 return step(COREAI_PW_CLAMP, value, low, high)
@@ -16,7 +18,9 @@ extension PointwiseChain {
 
     /// `x is not x ? x : f(x)`, as exporters guard a clamp, is `f(x)` where f keeps NaN.
     mutating func select(_ condition: Int, _ a: Int, _ b: Int) -> Int {
-        if case .step(COREAI_PW_NOT_EQUAL, let x, let y, _) = nodes[condition], x == y, a == x, keepsNaN(b, of: x) { return b }
+        if case .step(COREAI_PW_NOT_EQUAL, let x, let y, _) = nodes[condition], x == y, a == x, keepsNaN(b, of: x) {
+            return b
+        }
         return step(COREAI_PW_SELECT, condition, a, b)
     }
 

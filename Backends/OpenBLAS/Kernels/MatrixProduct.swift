@@ -32,7 +32,8 @@ let matrixProductClaim = KernelClaim(
     // One right operand for the whole batch: the batch is more rows of the left.
     if bOffsets.allSatisfy({ $0 == 0 }), aOffsets.enumerated().allSatisfy({ $1 == $0 * m * k }) {
         product(a, 0, b, 0, c, 0, m: m * count, n: n, k: k)
-    } else if count >= WorkerPool.shared.width, Double(count * m * n) * Double(k) > Double(multiplicationsWorthSharing) {
+    } else if count >= WorkerPool.shared.width, Double(count * m * n) * Double(k) > Double(multiplicationsWorthSharing)
+    {
         WorkerPool.shared.parallel(count) { index in
             multiply(
                 a, aOffsets[index], b, bOffsets[index], c, index * m * n, rows: 0..<m, columns: 0..<n, m: m, n: n,

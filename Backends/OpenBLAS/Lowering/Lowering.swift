@@ -35,7 +35,7 @@ extension HostProgram {
     /// One op of the table by the best kernel that takes it alone.
     mutating func appendSingle(_ op: Op) throws(BackendError) {
         if op.isView { return appendView(op) }
-        if let step = MovementSteps.make(op, graph) ?? RowSteps.make(op, graph) {
+        if let step = MovementSteps.make(op, graph) ?? RowSteps.make(op, graph) ?? ScalarStep.make(op, graph) {
             steps.append(step)
             return
         }

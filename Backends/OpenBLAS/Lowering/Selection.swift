@@ -23,7 +23,7 @@ struct Selection {
         definitions = graph.definingOps
         uses = graph.usingOps
         var isOutput = [Bool](repeating: false, count: graph.values.count)
-        for port in graph.outputs { isOutput[port.value.index] = true }
+        for value in graph.outputs.map(\.value) + graph.states.map(\.output) { isOutput[value.index] = true }
         self.isOutput = isOutput
         isNeeded = isOutput
         isAbsorbed = Array(repeating: false, count: graph.ops.count)
@@ -76,7 +76,7 @@ struct Selection {
     /// The chain that ends at an op, with the product before it where there is one.
     private mutating func chooseChain(_ root: Int) throws(BackendError) -> Bool {
         for limit in [Self.chainLimit, 1] {
-            let members = cluster(root, limit: limit)
+            let members = withoutPrefixes(cluster(root, limit: limit), root)
             guard let (chain, node) = chain(members, root) else { continue }
             let result = graph.ops[root].results[0]
             if let steps = try productBefore(members, chain, node, root) {
@@ -117,6 +117,28 @@ struct Selection {
         return members.sorted()
     }
 
+    /// Where several products feed a chain, only the last can have it as its tail: what is done to the others by constants
+    /// alone stays with them.
+    private func withoutPrefixes(_ members: [Int], _ root: Int) -> [Int] {
+        var inside = Set(members)
+        var products = members.flatMap { graph.ops[$0].operands }.filter { value in
+            definition(of: value).map { isProduct($0.op) && !isOutput[value.index] } ?? false
+        }
+        products = Set(products).sorted { (definitions[$0.index]?.index ?? 0) < (definitions[$1.index]?.index ?? 0) }
+        guard products.count > 1 else { return members }
+        for product in products.dropLast() {
+            var value = product
+            while uses[value.index].count == 1, let user = uses[value.index].first?.index, user != root,
+                inside.contains(user),
+                graph.ops[user].operands.allSatisfy({ $0 == value || constants.contains($0) })
+            {
+                inside.remove(user)
+                value = graph.ops[user].results[0]
+            }
+        }
+        return inside.sorted()
+    }
+
     private func producers(of index: Int) -> [Int] {
         graph.ops[index].operands.compactMap { definitions[$0.index]?.index }
     }
@@ -143,7 +165,8 @@ struct Selection {
             let inputs = op.operands.map { operand -> Int in
                 if let node = nodes[operand] { return node }
                 let scalar = type(operand).scalar
-                if scalar == .float32, type(operand).elementCount == 1, let value = constants.floats(operand, limit: 1) {
+                if scalar == .float32, type(operand).elementCount == 1, let value = constants.floats(operand, limit: 1)
+                {
                     return chain.constant(value[0])
                 }
                 return chain.operand(operand, scalar)
@@ -167,9 +190,13 @@ struct Selection {
             else { return false }
             return isProduct(definition.op) && uses[value.index].allSatisfy { inside.contains($0.index) }
         }
-        guard let product = candidates.max(by: { (definitions[$0.index]?.index ?? 0) < (definitions[$1.index]?.index ?? 0) }),
+        guard
+            let product = candidates.max(by: {
+                (definitions[$0.index]?.index ?? 0) < (definitions[$1.index]?.index ?? 0)
+            }),
             let definition = definition(of: product), let columns = type(product).shape.last?.constant,
-            let tail = Tail(chain, root: node, product: product, type: type(product), columns: columns, type, constants),
+            let tail = Tail(
+                chain, root: node, product: product, type: type(product), columns: columns, type, constants),
             let steps = try single(
                 definition.index, tail: (tail, graph.ops[root].results[0], graph.ops[root]))
         else { return nil }

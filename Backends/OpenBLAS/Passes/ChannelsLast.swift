@@ -9,7 +9,7 @@ func storeChannelsLast(_ rewriter: inout GraphRewriter) throws(BackendError) {
     guard !turned.isEmpty else { return }
     var plain: [ValueID: ValueID] = [:]
     var last: [ValueID: ValueID] = [:]
-    let inputs = Set(rewriter.graph.inputs.map(\.value))
+    let inputs = Set(rewriter.graph.inputs.map(\.value) + rewriter.graph.states.map(\.input))
     /// Values whose stored type is channels last.
     let stored = turned.subtracting(inputs).filter { !rewriter.constants.contains($0) }
     for value in stored {
@@ -44,16 +44,21 @@ func storeChannelsLast(_ rewriter: inout GraphRewriter) throws(BackendError) {
         }
         return ops + [op]
     }
+    /// What leaves the segment leaves it plain.
+    func back(_ value: ValueID) -> ValueID {
+        guard stored.contains(value) else { return value }
+        if let known = plain[value], rewriter.graph.ops.contains(where: { $0.results == [known] }) { return known }
+        let maker = rewriter.graph.ops.last { $0.results.contains(value) } ?? Op(transposeName)
+        let (back, result) = rewriter.transpose(value, toFirst, like: maker)
+        rewriter.graph.ops.append(back)
+        plain[value] = result
+        return result
+    }
     for index in rewriter.graph.outputs.indices {
-        let value = rewriter.graph.outputs[index].value
-        guard stored.contains(value) else { continue }
-        if plain[value] == nil || !rewriter.graph.ops.contains(where: { $0.results == [plain[value] ?? value] }) {
-            let maker = rewriter.graph.ops.last { $0.results.contains(value) } ?? Op(transposeName)
-            let (back, result) = rewriter.transpose(value, toFirst, like: maker)
-            rewriter.graph.ops.append(back)
-            plain[value] = result
-        }
-        rewriter.graph.outputs[index].value = plain[value] ?? value
+        rewriter.graph.outputs[index].value = back(rewriter.graph.outputs[index].value)
+    }
+    for index in rewriter.graph.states.indices {
+        rewriter.graph.states[index].output = back(rewriter.graph.states[index].output)
     }
 }
 

@@ -50,9 +50,13 @@ private func isConvolution(_ rewriter: GraphRewriter, _ op: Op) -> Bool {
         let shape = weights.staticShape, shape.count == 4, groups > 0, shape.allSatisfy({ $0 > 0 }),
         shape[0] % groups == 0, x.rank == 4
     else { return false }
+    let steps = (op.numbers("stride") ?? []) + (op.numbers("dilation") ?? [])
     // Each group is packed to whole panels, which for very many narrow ones is mostly air.
     let isDepthwise = shape[1] == 1 && shape[0] == groups
-    return (isDepthwise || groups <= 4096) && shape.allSatisfy { $0 < 1 << 24 } && shape.reduce(1.0, { $0 * Double($1) }) < 1e9
+    guard steps.allSatisfy({ $0 > 0 && $0 < 1 << 20 }), isDepthwise || groups <= 4096,
+        max(shape[2], shape[3]) < 1 << 10 || steps.allSatisfy({ $0 < 1 << 6 })
+    else { return false }
+    return shape.allSatisfy { $0 < 1 << 24 } && shape.reduce(1.0, { $0 * Double($1) }) < 1e9
 }
 
 /// Whether no maximum tells that the border has gone: it is minus infinity, or the least number and no window lies in it.

@@ -44,9 +44,11 @@ struct GraphRewriter {
     mutating func finish() {
         for index in graph.ops.indices { graph.ops[index].operands = graph.ops[index].operands.map(current) }
         for index in graph.outputs.indices { graph.outputs[index].value = current(graph.outputs[index].value) }
+        for index in graph.states.indices { graph.states[index].output = current(graph.states[index].output) }
         replacements = [:]
         var isUsed = [Bool](repeating: false, count: graph.values.count)
         for port in graph.outputs { isUsed[port.value.index] = true }
+        for port in graph.states { isUsed[port.output.index] = true }
         var kept: [Op] = []
         for op in graph.ops.reversed() where op.results.contains(where: { isUsed[$0.index] }) {
             for operand in op.operands { isUsed[operand.index] = true }

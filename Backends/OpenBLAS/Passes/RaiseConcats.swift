@@ -69,7 +69,8 @@ private struct InsertionFinder {
     /// The parts that an op chooses, those of the insertion before it included.
     mutating func parts(of op: Op, _ rewriter: GraphRewriter) -> [Part]? {
         guard op.name == "broadcasting_where_v1" || op.name == "primitive.where_v1", op.operands.count == 3,
-            let part = padded[op.operands[1]], rewriter.type(op.operands[1]).shape == rewriter.type(op.results[0]).shape,
+            let part = padded[op.operands[1]],
+            rewriter.type(op.operands[1]).shape == rewriter.type(op.results[0]).shape,
             let mask = mask(op.operands[0], rewriter), mask.axis == part.axis, mask.range == part.range,
             rewriter.type(op.operands[0]).rank == rewriter.type(op.results[0]).rank
         else { return nil }

@@ -77,9 +77,11 @@ private struct NormalizationFinder {
         var parts: [Int] = []
         var current = index
         for _ in 0..<2 {
-            guard let next = graph.ops[current].operands.compactMap({ definitions[$0.index]?.index }).first(where: {
-                normalization(at: $0) != nil
-            }) else { break }
+            guard
+                let next = graph.ops[current].operands.compactMap({ definitions[$0.index]?.index }).first(where: {
+                    normalization(at: $0) != nil
+                })
+            else { break }
             parts.append(next)
             current = next
         }
@@ -103,6 +105,7 @@ private struct NormalizationFinder {
 
     private func isPrivate(_ value: ValueID) -> Bool {
         uses[value.index].count == 1 && !graph.outputs.contains { $0.value == value }
+            && !graph.states.contains { $0.output == value }
     }
 
     /// The two sides of a commutative op, in both orders.

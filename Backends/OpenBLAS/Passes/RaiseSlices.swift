@@ -10,9 +10,11 @@ func raiseSlices(_ rewriter: inout GraphRewriter) throws(BackendError) {
             let result = rewriter.type(op.results[0]).staticShape,
             let vector = rewriter.type(op.operands[1]).staticShape, vector.count == 1,
             rewriter.type(op.operands[1]).scalar.isInteger, !rewriter.type(op.operands[1]).scalar.isSubByte,
-            let indices = try rewriter.constants.withTensor(op.operands[1], { (tensor) throws(BackendError) in
-                tensor.integers
-            }),
+            let indices = try rewriter.constants.withTensor(
+                op.operands[1],
+                { (tensor) throws(BackendError) in
+                    tensor.integers
+                }),
             indices.count <= shape.count, result == Array(shape[indices.count...]),
             zip(indices, shape).allSatisfy({ $0 >= 0 && $0 < $1 })
         else { return [op] }

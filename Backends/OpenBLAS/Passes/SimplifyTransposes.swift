@@ -8,9 +8,12 @@ func simplifyTransposes(_ rewriter: inout GraphRewriter) throws(BackendError) {
     /// Transposes made or met so far: what they read and how they permute it.
     var known: [ValueID: (source: ValueID, permutation: [Int])] = [:]
     try rewriter.rewriteOps { (rewriter, op) throws(BackendError) in
-        if op.name == transposeName, let permutation = op.axes("permutation", rank: rewriter.type(op.operands[0]).rank) {
+        if op.name == transposeName, let permutation = op.axes("permutation", rank: rewriter.type(op.operands[0]).rank)
+        {
             var (source, order) = (op.operands[0], permutation)
-            if let before = known[source] { (source, order) = (before.source, permutation.map { before.permutation[$0] }) }
+            if let before = known[source] {
+                (source, order) = (before.source, permutation.map { before.permutation[$0] })
+            }
             return replaceTranspose(&rewriter, op, source, order, &known)
         }
         if let taken = try take(&rewriter, op) {
@@ -59,9 +62,11 @@ private func take(_ rewriter: inout GraphRewriter, _ op: Op) throws(BackendError
     let (x, indices) = (rewriter.type(op.operands[0]), rewriter.type(op.operands[1]))
     guard indices.rank == 2, indices.shape[1] == 1, let size = x.shape.first?.constant,
         indices.scalar.isInteger, !indices.scalar.isSubByte,
-        let numbers = try rewriter.constants.withTensor(op.operands[1], { (tensor) throws(BackendError) in
-            tensor.integers
-        }),
+        let numbers = try rewriter.constants.withTensor(
+            op.operands[1],
+            { (tensor) throws(BackendError) in
+                tensor.integers
+            }),
         !numbers.isEmpty, numbers.allSatisfy({ $0 >= 0 && $0 < size })
     else { return nil }
     var taken = op

@@ -72,7 +72,9 @@ struct AttentionStep: Sendable {
                 var view = StridedView(dense: shapes[mask])
                 while view.axes.count < 2 { view.axes.insert([], at: 0) }
                 let maskRank = view.axes.count
-                guard let row = view.stride(maskRank - 2), view.shape[maskRank - 1] == Int(shape.keys) else { throw uneven() }
+                guard let row = view.stride(maskRank - 2), view.shape[maskRank - 1] == Int(shape.keys) else {
+                    throw uneven()
+                }
                 shape.mask_stride = row
                 maskOffsets = view.offsets(0..<maskRank - 2, repeatedTo: batch)
             } else {
@@ -83,13 +85,16 @@ struct AttentionStep: Sendable {
                 offsets = offsets.flatMap { offset in (0..<batch[axis]).map { offset + $0 * strides[axis] } }
             }
             oOffsets = offsets
-            let work = saturatingProduct(
-                Int(shape.queries), Int(shape.keys), Int(shape.depth) + Int(shape.value_depth), oOffsets.count)
-            parts = isEmpty ? 0 : partCount(work, atMost: oOffsets.count)
+            parts =
+                isEmpty
+                ? 0
+                : partCount(
+                    Int(shape.queries), Int(shape.keys), Int(shape.depth) + Int(shape.value_depth), oOffsets.count,
+                    atMost: oOffsets.count)
             scratchCount = (withUnsafePointer(to: shape) { kernels.attention_scratch_count($0) } + 15) & ~15
         }
 
-        var scratchByteCount: Int { saturatingProduct(scratchCount, 4, parts) }
+        var scratchByteCount: Int { saturatingProduct([scratchCount, 4, parts]) }
 
         func run(
             _ q: UnsafePointer<Float>, _ k: UnsafePointer<Float>, _ v: UnsafePointer<Float>,

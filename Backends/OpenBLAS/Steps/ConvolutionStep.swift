@@ -42,24 +42,26 @@ final class ConvolutionStep: Sendable {
         panel = Int(kernels.gemm_panel(Int32(perGroup)))
         switch kind {
         case .depthwise:
-            let buffer = FloatBuffer(count: taps * groups)
+            let buffer = try FloatBuffer(count: taps * groups)
             for channel in 0..<groups {
                 for tap in 0..<taps { buffer.base[tap * groups + channel] = w[channel * taps + tap] }
             }
             packed = [buffer]
         case .winograd:
-            let buffer = FloatBuffer(count: kernels.winograd_packed_count(Int32(perGroup), Int32(channels)))
+            let buffer = try FloatBuffer(count: kernels.winograd_packed_count(Int32(perGroup), Int32(channels)))
             kernels.winograd_pack(w, Int32(perGroup), Int32(channels), buffer.base)
             packed = [buffer]
         case .direct, .product:
             let count = kernels.gemm_packed_count(Int32(taps * channels), Int32(perGroup), Int32(panel))
-            packed = (0..<groups).map { [panel] group in
-                let buffer = FloatBuffer(count: count)
+            var buffers: [FloatBuffer] = []
+            for group in 0..<groups {
+                let buffer = try FloatBuffer(count: count)
                 kernels.conv_pack(
                     w + group * perGroup * channels * taps, Int32(perGroup), Int32(channels), Int32(taps),
                     Int32(panel), buffer.base)
-                return buffer
+                buffers.append(buffer)
             }
+            packed = buffers
         }
         bias = tail.bias.map(FloatBuffer.init)
     }
@@ -70,7 +72,7 @@ final class ConvolutionStep: Sendable {
     ) throws(BackendError) -> HostStep {
         let groups = op.numbers("groups")?.first ?? 1
         // Widened, scaled and packed.
-        try checkRoom(forFloats: saturatingProduct(weights.count, 3))
+        try checkRoom(forFloats: saturatingProduct([weights.count, 3]))
         let widened = weights.scalar == .float32 ? nil : try Widening.widened(weights)
         defer { withExtendedLifetime(widened) {} }
         let floats = widened.map { HostTensor(.float32, weights.shape, UnsafeMutableRawPointer($0.base)) } ?? weights
@@ -102,10 +104,12 @@ final class ConvolutionStep: Sendable {
 
     private static func scaledWeights(_ weights: HostTensor, _ scale: [Float]?) throws(BackendError) -> FloatBuffer? {
         guard let scale else { return nil }
-        let buffer = FloatBuffer(count: weights.count)
+        let buffer = try FloatBuffer(count: weights.count)
         let (source, perOutput) = (weights.pointer(as: Float.self), weights.count / max(1, weights.shape[0]))
         for output in 0..<weights.shape[0] {
-            for index in output * perOutput..<(output + 1) * perOutput { buffer.base[index] = source[index] * scale[output] }
+            for index in output * perOutput..<(output + 1) * perOutput {
+                buffer.base[index] = source[index] * scale[output]
+            }
         }
         return buffer
     }
@@ -131,7 +135,8 @@ final class ConvolutionStep: Sendable {
             shape: shape, kind: kind, groups: groups, panel: panel, packed: packed, batch: x[0],
             xCount: x[1] * x[2] * x[3], yCount: y[1] * y[2] * y[3], tail: tail)
         guard scalar == .float32 else {
-            return widening(scalar, [(input, x.reduce(1, *))], (result, y.reduce(1, *)), scratch: call.scratchByteCount) {
+            return widening(scalar, [(input, x.reduce(1, *))], (result, y.reduce(1, *)), scratch: call.scratchByteCount)
+            {
                 memory, inputs, output, scratch in
                 call.run(memory, inputs[0], output, scratch)
             }
@@ -181,19 +186,19 @@ private struct ConvolutionCall: Sendable {
         }
         let taps = Int(shape.kernel_height * shape.kernel_width)
         let depth = kind == .depthwise ? taps : taps * Int(shape.channels)
-        let multiplications = saturatingProduct(pixels, kind == .depthwise ? channels : channels * groups, depth)
+        let multiplications = saturatingProduct([pixels, channels, kind == .depthwise ? 1 : groups, depth])
         let panels = (channels + panel - 1) / panel
         let threads = WorkerPool.shared.width
         splitsChannels =
-            (kind == .direct || kind == .product) && groups == 1 && batch == 1 && pixels < 64 * threads
-            && panels >= threads && partCount(multiplications, atMost: panels) > 1
+            (kind == .direct || kind == .product) && groups == 1 && batch == 1 && panels >= threads
+            && (pixels < 64 * threads || channels > 2 * pixels) && partCount(multiplications, atMost: panels) > 1
         if splitsChannels {
             partsPerImage = partCount(multiplications, atMost: panels)
         } else {
             let grain =
                 switch kind {
                 case .depthwise: 1
-                case .winograd: max(1, 24 / tilesPerUnit)
+                case .winograd: max(1, 8 / tilesPerUnit)
                 case .direct, .product: 24
                 }
             var parts = partCount(multiplications, atMost: max(1, unitCount / grain))
@@ -221,7 +226,7 @@ private struct ConvolutionCall: Sendable {
             let (image, part) = (index / partsPerImage, index % partsPerImage)
             run(memory, x, y, image, part, scratch + index * scratchPerPart)
         }
-        if splitsChannels { tail.finish(memory, y, 0..<yCount * batch) }
+        if splitsChannels { tail.finishInParts(memory, y, yCount * batch) }
     }
 
     private func run(
@@ -237,7 +242,8 @@ private struct ConvolutionCall: Sendable {
         if splitsChannels {
             let panels = share((channels + panel - 1) / panel, part, of: partsPerImage)
             convolve(
-                &shape, xBase, yBase, 0, 0..<pixels, panels.lowerBound * panel..<min(channels, panels.upperBound * panel),
+                &shape, xBase, yBase, 0, 0..<pixels,
+                panels.lowerBound * panel..<min(channels, panels.upperBound * panel),
                 &epilogue)
             return
         }
@@ -245,7 +251,8 @@ private struct ConvolutionCall: Sendable {
         let width = Int(shape.out_width)
         switch kind {
         case .depthwise:
-            kernels.depthwise(&shape, xBase, packed[0].base, yBase, Int32(units.lowerBound), Int32(units.upperBound), &epilogue)
+            kernels.depthwise(
+                &shape, xBase, packed[0].base, yBase, Int32(units.lowerBound), Int32(units.upperBound), &epilogue)
             finish(memory, y, image, units.lowerBound * width..<units.upperBound * width)
         case .winograd:
             let tiles = units.lowerBound * tilesPerUnit..<units.upperBound * tilesPerUnit
@@ -299,7 +306,7 @@ private struct ConvolutionCall: Sendable {
 
 /// Weights come from a file, where a few bytes may stand for very many.
 func checkRoom(forFloats count: Int) throws(BackendError) {
-    try HostBuffer.checkRoom(for: saturatingProduct(count, 4))
+    try HostBuffer.checkRoom(for: saturatingProduct([count, 4]))
 }
 
 /// Kernels count in 32 bits.

@@ -10,8 +10,13 @@ final class FloatBuffer: @unchecked Sendable {
     let base: UnsafeMutablePointer<Float>
     let count: Int
 
-    /// Traps without memory: callers whose count comes from a file ask for room first.
-    init(count: Int) {
+    /// - Throws: `outOfMemory` where there is no room.
+    convenience init(count: Int) throws(BackendError) {
+        try HostBuffer.checkRoom(for: count.multipliedReportingOverflow(by: 4).overflow ? .max : count * 4)
+        self.init(unchecked: count)
+    }
+
+    private init(unchecked count: Int) {
         self.count = count
         let byteCount = max(64, (count * 4 + 63) & ~63)
         // Large blocks on huge pages: a whole network gains 2 to 3 per cent.
@@ -23,7 +28,7 @@ final class FloatBuffer: @unchecked Sendable {
     }
 
     convenience init(_ values: [Float]) {
-        self.init(count: values.count)
+        self.init(unchecked: values.count)
         for (index, value) in values.enumerated() { base[index] = value }
     }
 
@@ -34,15 +39,17 @@ final class FloatBuffer: @unchecked Sendable {
 let multiplicationsWorthSharing = 400_000
 
 /// The product of numbers that are not negative, or 2^60 if it is beyond: more than there is of anything.
-func saturatingProduct(_ factors: Int...) -> Int {
+func saturatingProduct(_ factors: [Int]) -> Int {
     factors.reduce(1) { product, factor in
         let (next, overflow) = product.multipliedReportingOverflow(by: factor)
         return overflow ? 1 << 60 : min(next, 1 << 60)
     }
 }
 
-/// Into how many parts work is cut for the pool: so many that a thread that is late costs little.
-func partCount(_ multiplications: Int, atMost limit: Int) -> Int {
+/// Into how many parts work is cut for the pool, its multiplications being the product of `factors`: so many that a thread
+/// that is late costs little.
+func partCount(_ factors: Int..., atMost limit: Int) -> Int {
+    let multiplications = saturatingProduct(factors)
     let width = WorkerPool.shared.width
     guard width > 1, multiplications > multiplicationsWorthSharing else { return 1 }
     return max(1, min(limit, width * 4, multiplications / (multiplicationsWorthSharing / 4)))
@@ -86,8 +93,16 @@ struct PreparedTail: Sendable {
     @inline(__always)
     func epilogue(_ memory: HostMemory, offset: Int, stride: Int) -> coreai_epilogue {
         coreai_epilogue(
-            bias: bias.map { UnsafePointer($0.base) }, residual: residual.map { UnsafePointer(memory.floats($0)) + offset },
+            bias: bias.map { UnsafePointer($0.base) },
+            residual: residual.map { UnsafePointer(memory.floats($0)) + offset },
             residual_stride: stride, activation: activation, low: low, high: high)
+    }
+
+    /// The rest of the chain over all `count` elements of the result.
+    func finishInParts(_ memory: HostMemory, _ result: UnsafeMutablePointer<Float>, _ count: Int) {
+        guard rest != nil else { return }
+        let parts = count < 16_384 ? 1 : WorkerPool.shared.width * 2
+        inParts(parts) { finish(memory, result, share(count, $0, of: parts)) }
     }
 
     /// The rest of the chain over elements `range` of the result, in place.

@@ -7,6 +7,7 @@ import CoreAIOps
 enum MovementSteps {
     /// The step of an op of this kind; nil if it is another, or if its arguments are known only at run time.
     static func make(_ op: Op, _ graph: Graph) -> HostStep? {
+        if op.name == "primitive.split_v1" { return split(op, graph) }
         guard op.results.count == 1, let result = op.results.first, let type = graph[result].type.tensor,
             op[attribute: sizedByOpAttribute] == nil
         else { return nil }
@@ -18,6 +19,7 @@ enum MovementSteps {
         case "primitive.pad_v1": return pad(op, size, graph)
         case "primitive.broadcast_to_v1", "primitive.broadcast_in_dims_v1": return broadcast(op, size, graph)
         case "cpu.take": return take(op, size, graph)
+        case "primitive.slice_update_v1": return sliceUpdate(op, size)
         default: return nil
         }
     }
@@ -71,6 +73,47 @@ enum MovementSteps {
         }
     }
 
+    /// A copy of the first operand with a part replaced; the part alone where the copy is not needed.
+    private static func sliceUpdate(_ op: Op, _ size: Int) -> HostStep? {
+        guard case .dimensions(let start)? = op[attribute: "start"], case .dimensions(let end)? = op[attribute: "end"],
+            case .dimensions(let steps)? = op[attribute: "stride"], op.operands.count == 2
+        else { return nil }
+        let (whole, part, target) = (op.operands[0], op.operands[1], op.results[0])
+        @Sendable func replacement(_ shapes: HostShapes) throws(BackendError) -> StridedCopy {
+            let (x, update) = (shapes[target], shapes[part])
+            let strides = rowMajorStrides(x)
+            var (offset, walked) = (0, strides)
+            for axis in x.indices {
+                guard start.count == x.count, end.count == x.count, steps.count == x.count, update.count == x.count,
+                    let first = start[axis].evaluated(shapes.symbols), let last = end[axis].evaluated(shapes.symbols),
+                    let step = steps[axis].evaluated(shapes.symbols), step != 0
+                else { throw BackendError(.invalidArgument, "a bound of a slice has no value") }
+                let range = SliceRange(size: x[axis], start: first, end: last, stride: step)
+                guard range.count == update[axis] else {
+                    throw BackendError(
+                        .failed, "the update has \(update[axis]) elements along axis \(axis), the slice \(range.count)")
+                }
+                offset += range.first * strides[axis]
+                walked[axis] = range.count > 1 ? strides[axis] * step : strides[axis]
+            }
+            return StridedCopy(
+                elementSize: size, shape: update, source: rowMajorStrides(update), target: walked, targetOffset: offset)
+        }
+        var step = HostStep(op, operands: [whole, part], results: [target]) { (shapes) throws(BackendError) in
+            let copy = try replacement(shapes)
+            let byteCount = shapes[whole].reduce(size, *)
+            return HostCall { memory in
+                memory[target].copyMemory(from: memory[whole], byteCount: byteCount)
+                copy.runShared(memory[part], memory[target])
+            }
+        }
+        step.update = HostStep.Update(of: whole, operands: [part]) { (shapes) throws(BackendError) in
+            let copy = try replacement(shapes)
+            return HostCall { memory in copy.runShared(memory[part], memory[target]) }
+        }
+        return step
+    }
+
     private static func broadcast(_ op: Op, _ size: Int, _ graph: Graph) -> HostStep? {
         let (source, target) = (op.operands[0], op.results[0])
         // `broadcast_in_dims` names the axes that are repeated; both right-align, which shapes alone tell.
@@ -108,6 +151,32 @@ enum MovementSteps {
             }
             return HostCall { [copies] memory in
                 for index in copies.indices { copies[index].runShared(memory[sources[index]], memory[target]) }
+            }
+        }
+    }
+
+    private static func split(_ op: Op, _ graph: Graph) -> HostStep? {
+        guard let type = graph[op.operands[0]].type.tensor, let axis = op.axes("dim", rank: type.rank)?.first,
+            op[attribute: sizedByOpAttribute] == nil, op.operands.count == 1,
+            op.results.allSatisfy({ graph[$0].type.tensor?.rank == type.rank })
+        else { return nil }
+        let (source, targets, size) = (op.operands[0], op.results, type.scalar.byteStride)
+        return HostStep(op, operands: [source], results: targets) { (shapes) throws(BackendError) in
+            let strides = rowMajorStrides(shapes[source])
+            var copies: [StridedCopy] = []
+            var start = 0
+            for target in targets {
+                copies.append(
+                    StridedCopy(
+                        elementSize: size, shape: shapes[target], source: strides,
+                        target: rowMajorStrides(shapes[target]), sourceOffset: start * strides[axis]))
+                start += shapes[target][axis]
+            }
+            guard start <= shapes[source][axis] else {
+                throw BackendError(.failed, "parts of \(start) in all of an axis of \(shapes[source][axis])")
+            }
+            return HostCall { [copies] memory in
+                for index in copies.indices { copies[index].runShared(memory[source], memory[targets[index]]) }
             }
         }
     }

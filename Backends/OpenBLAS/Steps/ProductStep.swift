@@ -5,7 +5,9 @@ import CoreAIOps
 
 func rowMajorStrides(_ shape: [Int]) -> [Int] {
     var strides = [Int](repeating: 1, count: shape.count)
-    for axis in stride(from: shape.count - 2, through: 0, by: -1) { strides[axis] = strides[axis + 1] * shape[axis + 1] }
+    for axis in stride(from: shape.count - 2, through: 0, by: -1) {
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    }
     return strides
 }
 
@@ -21,12 +23,12 @@ enum ProductStep {
         let (rows, columns) = (weights.shape[rank - 2], weights.shape[rank - 1])
         let (depth, width) = isTransposed ? (columns, rows) : (rows, columns)
         try checkSizes([depth, width])
-        try checkRoom(forFloats: saturatingProduct(depth, width, 3))
+        try checkRoom(forFloats: saturatingProduct([depth, width, 3]))
         let wide = weights.scalar == .float32 ? nil : try Widening.widened(weights)
         let source = wide?.base ?? weights.pointer(as: Float.self)
         let (rowStride, columnStride) = isTransposed ? (1, columns) : (columns, 1)
-        let scaled = tail.scale.map { scale in
-            let buffer = FloatBuffer(count: depth * width)
+        let scaled = try tail.scale.map { (scale) throws(BackendError) in
+            let buffer = try FloatBuffer(count: depth * width)
             for k in 0..<depth {
                 for n in 0..<width {
                     buffer.base[k * width + n] = source[k * rowStride + n * columnStride] * scale[n]
@@ -35,7 +37,7 @@ enum ProductStep {
             return buffer
         }
         let panel = kernels.gemm_panel(Int32(width))
-        let packed = FloatBuffer(count: kernels.gemm_packed_count(Int32(depth), Int32(width), panel))
+        let packed = try FloatBuffer(count: kernels.gemm_packed_count(Int32(depth), Int32(width), panel))
         withExtendedLifetime((wide, scaled)) {
             if let scaled {
                 kernels.gemm_pack(scaled.base, width, 1, Int32(depth), Int32(width), panel, packed.base)
@@ -53,7 +55,8 @@ enum ProductStep {
             let rows = y.dropLast().reduce(1, *)
             try checkSizes([rows])
             let tail = try PreparedTail(tail, bias: bias, shapes, result: y)
-            let call = PackedProduct(packed: packed, depth: depth, columns: width, panel: Int(panel), rows: rows, tail: tail)
+            let call = PackedProduct(
+                packed: packed, depth: depth, columns: width, panel: Int(panel), rows: rows, tail: tail)
             guard scalar == .float32 else {
                 return widening(scalar, [(a, x.reduce(1, *))], (result, rows * width), scratch: 0) {
                     memory, inputs, output, _ in
@@ -72,15 +75,17 @@ enum ProductStep {
         let rows: Int
         let tail: PreparedTail
         private let parts: Int
-        private let splitsColumns: Bool
+        private var splitsColumns: Bool
 
         init(packed: FloatBuffer, depth: Int, columns: Int, panel: Int, rows: Int, tail: PreparedTail) {
             (self.packed, self.depth, self.columns, self.panel) = (packed, depth, columns, panel)
             (self.rows, self.tail) = (rows, tail)
             let panels = (columns + panel - 1) / panel
-            let work = saturatingProduct(rows, columns, max(1, depth))
-            splitsColumns = rows < 24 * WorkerPool.shared.width && panels > 1
+            let work = saturatingProduct([rows, columns, max(1, depth)])
+            // Each part reads all of one side: let it be the smaller.
+            splitsColumns = panels >= WorkerPool.shared.width && (rows < 24 * WorkerPool.shared.width || columns > rows)
             var parts = splitsColumns ? partCount(work, atMost: panels) : partCount(work, atMost: max(1, rows / 12))
+            if parts == 1 { splitsColumns = false }
             if tail.rest != nil, !splitsColumns { parts = max(parts, min(rows / 24, rows * columns * 4 >> 17)) }
             self.parts = max(1, parts)
         }
@@ -104,7 +109,7 @@ enum ProductStep {
                     c + start, self.columns, Int32(rows.count), &epilogue)
                 if !splitsColumns { tail.finish(memory, c, start..<rows.upperBound * self.columns) }
             }
-            if splitsColumns { tail.finish(memory, c, 0..<rows * self.columns) }
+            if splitsColumns { tail.finishInParts(memory, c, rows * self.columns) }
         }
     }
 
@@ -176,18 +181,18 @@ enum ProductStep {
             self.cOffsets = cOffsets
             panel = Int(kernels.gemm_panel(Int32(columns)))
             packedCount = (kernels.gemm_packed_count(Int32(depth), Int32(columns), Int32(panel)) + 15) & ~15
-            let work = saturatingProduct(rows, columns, max(1, depth))
+            let work = saturatingProduct([rows, columns, max(1, depth)])
             let count = cOffsets.count
             if isEmpty {
                 (parts, rowParts) = (0, 1)
             } else if count >= WorkerPool.shared.width {
-                (parts, rowParts) = (partCount(saturatingProduct(work, count), atMost: count), 1)
+                (parts, rowParts) = (partCount(work, count, atMost: count), 1)
             } else {
                 (parts, rowParts) = (1, partCount(work, atMost: max(1, rows / 12)))
             }
         }
 
-        var scratchByteCount: Int { saturatingProduct(packedCount, 4, parts) }
+        var scratchByteCount: Int { saturatingProduct([packedCount, 4, parts]) }
 
         func run(
             _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>,

@@ -12,7 +12,7 @@ enum RowSteps {
         switch op.name {
         case "softmax_v1":
             guard let axis = op.axes("axis", rank: type.rank)?.first else { return nil }
-            if axis != type.rank - 1 { return type.scalar == .float32 ? softmaxColumns(op, axis) : nil }
+            if axis != type.rank - 1 { return softmaxColumns(op, axis, type.scalar) }
             return rows(op, type.scalar) { x, y, rows, count in
                 kernels.softmax_rows(x, count, y, count, Int32(rows), Int32(count))
             }
@@ -62,7 +62,7 @@ enum RowSteps {
         }
     }
 
-    private static func softmaxColumns(_ op: Op, _ axis: Int) -> HostStep {
+    private static func softmaxColumns(_ op: Op, _ axis: Int, _ scalar: ScalarType) -> HostStep {
         let (source, target) = (op.operands[0], op.results[0])
         return HostStep(op, operands: [source], results: [target]) { (shapes) throws(BackendError) in
             let shape = shapes[source]
@@ -72,17 +72,21 @@ enum RowSteps {
             guard outer * inner * count > 0 else { return HostCall { _ in } }
             let blocks = (inner + 63) / 64
             let parts = rowParts(outer * blocks, 64 * count * 4)
-            return HostCall { memory in
+            let run = { @Sendable (x: UnsafePointer<Float>, y: UnsafeMutablePointer<Float>) in
                 inParts(parts) { part in
                     for index in share(outer * blocks, part, of: parts) {
                         let column = index % blocks * 64
                         let start = index / blocks * count * inner + column
                         kernels.softmax_columns(
-                            memory.floats(source) + start, memory.floats(target) + start, inner,
-                            Int32(min(64, inner - column)), Int32(count))
+                            x + start, y + start, inner, Int32(min(64, inner - column)), Int32(count))
                     }
                 }
             }
+            guard scalar == .float32 else {
+                let total = shape.reduce(1, *)
+                return widening(scalar, [(source, total)], (target, total), scratch: 0) { _, x, y, _ in run(x[0], y) }
+            }
+            return HostCall { memory in run(memory.floats(source), memory.floats(target)) }
         }
     }
 
@@ -108,7 +112,8 @@ enum RowSteps {
                         kernels.layer_norm_rows(
                             x, count, y, count, Int32(range.count), Int32(count), gain, shift, Float(epsilon))
                     } else {
-                        kernels.rms_norm_rows(x, count, y, count, Int32(range.count), Int32(count), gain, Float(epsilon))
+                        kernels.rms_norm_rows(
+                            x, count, y, count, Int32(range.count), Int32(count), gain, Float(epsilon))
                     }
                 }
             }
@@ -214,7 +219,7 @@ enum PoolStep {
             (shape.pad_top, shape.pad_left) = (Int32(pads[0]), Int32(pads[2]))
             (shape.x_stride, shape.y_stride) = (x[3], y[3])
             let taps = window[0] * window[1]
-            let parts = partCount(saturatingProduct(y.reduce(1, *), taps), atMost: y[1])
+            let parts = partCount(y.reduce(1, *), taps, atMost: y[1])
             return HostCall { [shape] memory in
                 for image in 0..<x[0] {
                     let from = memory.floats(source) + image * x[1] * x[2] * x[3]

@@ -37,7 +37,9 @@ struct StridedCopy: Sendable {
         // Merge neighbours that both sides walk through alike, innermost last.
         var axes: [(size: Int, source: Int, target: Int)] = []
         for axis in shape.indices where shape[axis] != 1 {
-            if let last = axes.last, last.source == source[axis] * shape[axis], last.target == target[axis] * shape[axis] {
+            if let last = axes.last, last.source == source[axis] * shape[axis],
+                last.target == target[axis] * shape[axis]
+            {
                 axes[axes.count - 1] = (last.size * shape[axis], source[axis], target[axis])
             } else {
                 axes.append((shape[axis], source[axis], target[axis]))
@@ -73,9 +75,17 @@ struct StridedCopy: Sendable {
 
     /// Shares the outermost axis among the pool's threads where that pays.
     func runShared(_ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer) {
-        guard byteCount > Self.bytesWorthSharing, let first = outer.first, first.size > 1,
-            WorkerPool.shared.width > 1
-        else { return run(source, target) }
+        guard byteCount > Self.bytesWorthSharing, WorkerPool.shared.width > 1 else { return run(source, target) }
+        if outer.isEmpty, case .transpose(let rows, let columns, let from, let to) = inner {
+            let parts = WorkerPool.shared.width * 2
+            return inParts(parts) { part in
+                let range = share(columns, part, of: parts)
+                kernels.transpose(
+                    source + sourceOffset + range.lowerBound * stride, from,
+                    target + targetOffset + range.lowerBound * to * stride, to, Int32(rows), Int32(range.count))
+            }
+        }
+        guard let first = outer.first, first.size > 1 else { return run(source, target) }
         let parts = min(first.size, WorkerPool.shared.width * 2)
         let (from, to) = (source + sourceOffset, target + targetOffset)
         inParts(parts) { part in

@@ -66,8 +66,8 @@ struct StridedView: Sendable {
                 && [op[attribute: "start"], op[attribute: "end"]].allSatisfy {
                     if case .dimensions(let sizes)? = $0 { sizes.count == type.rank } else { false }
                 }
-        case "primitive.broadcast_in_dims_v1", "primitive.broadcast_to_v1", reshapeName, "primitive.expand_dims_v1",
-            "primitive.shrink_dims_v1":
+        case "primitive.expand_dims_v1", "primitive.shrink_dims_v1": return true
+        case "primitive.broadcast_in_dims_v1", "primitive.broadcast_to_v1", reshapeName:
             // Whether a reshape can be seen through depends on the sizes.
             return type.staticShape != nil && graph[op.results[0]].type.tensor?.staticShape != nil
         default: return false
@@ -82,12 +82,15 @@ struct StridedView: Sendable {
             guard let permutation = op.axes("permutation", rank: axes.count) else { return nil }
             view.axes = permutation.map { axes[$0] }
         case "primitive.slice_v1":
-            guard case .dimensions(let start)? = op[attribute: "start"], case .dimensions(let end)? = op[attribute: "end"],
+            guard case .dimensions(let start)? = op[attribute: "start"],
+                case .dimensions(let end)? = op[attribute: "end"],
                 let steps = op.numbers("stride")
             else { return nil }
             for axis in axes.indices {
                 let size = shape[axis]
-                guard let first = start[axis].evaluated(symbols), let last = end[axis].evaluated(symbols) else { return nil }
+                guard let first = start[axis].evaluated(symbols), let last = end[axis].evaluated(symbols) else {
+                    return nil
+                }
                 let range = SliceRange(size: size, start: first, end: last, stride: steps[axis])
                 guard range.count == result[axis] else { return nil }
                 if range.first == 0, range.count == size { continue }
@@ -151,31 +154,32 @@ struct StridedOperand: Sendable {
         while chain.count < 12, let id = definitions[current.index], StridedView.isTransparent(graph[id], graph) {
             chain.insert(graph[id], at: 0)
             current = graph[id].operands[0]
-            let known = Self.view(chain) { graph.tensorType($0).staticShape }
-            if let known {
+            if let known = Self.view(chain, { graph.tensorType($0).staticShape }, []) {
                 if accepts(known) { best = (current, chain) }
-            } else if chain.allSatisfy({ $0.name == transposeName }), accepts(Self.pattern(chain, graph)) {
+            } else if chain.allSatisfy({ Self.keepsLoops($0) }),
+                let likely = Self.view(
+                    chain, { graph.tensorType($0).shape(Self.someSizes(graph)) }, Self.someSizes(graph)),
+                accepts(likely)
+            {
                 best = (current, chain)
             }
         }
         (source, path) = best
     }
 
-    /// Stands for a view whose sizes are not known: strides are only told apart.
-    private static func pattern(_ chain: [Op], _ graph: Graph) -> StridedView {
-        let rank = graph.tensorType(chain[0].operands[0]).rank
-        var view = StridedView(dense: Array(repeating: 3, count: rank))
-        for op in chain {
-            view = view.through(op, Array(repeating: 3, count: rank), []) ?? view
-        }
-        return view
+    /// Ops that can be seen through whatever the sizes are.
+    private static func keepsLoops(_ op: Op) -> Bool {
+        [transposeName, "primitive.slice_v1", "primitive.expand_dims_v1", "primitive.shrink_dims_v1"].contains(op.name)
     }
 
-    private static func view(_ chain: [Op], _ shape: (ValueID) -> [Int]?) -> StridedView? {
+    /// Different sizes for the symbols, to see how strides come out.
+    private static func someSizes(_ graph: Graph) -> [Int?] { (0..<graph.symbolCount).map { 101 + 2 * $0 } }
+
+    private static func view(_ chain: [Op], _ shape: (ValueID) -> [Int]?, _ symbols: [Int?]) -> StridedView? {
         guard let source = shape(chain[0].operands[0]) else { return nil }
         var view = StridedView(dense: source)
         for op in chain {
-            guard let result = shape(op.results[0]), let next = view.through(op, result, []) else { return nil }
+            guard let result = shape(op.results[0]), let next = view.through(op, result, symbols) else { return nil }
             view = next
         }
         return view

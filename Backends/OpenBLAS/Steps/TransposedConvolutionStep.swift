@@ -31,10 +31,10 @@ enum TransposedConvolution {
         let (kernelHeight, kernelWidth) = (weights.shape[2], weights.shape[3])
         let columns = kernelWidth * outputs
         try checkSizes([columns])
-        try checkRoom(forFloats: saturatingProduct(weights.count, 3))
+        try checkRoom(forFloats: saturatingProduct([weights.count, 3]))
         let w = weights.pointer(as: Float.self)
         let panel = kernels.gemm_panel(Int32(columns))
-        let ordered = FloatBuffer(count: channels * columns)
+        let ordered = try FloatBuffer(count: channels * columns)
         var packed: [FloatBuffer] = []
         for row in 0..<kernelHeight {
             for channel in 0..<channels {
@@ -45,7 +45,7 @@ enum TransposedConvolution {
                     }
                 }
             }
-            let buffer = FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
+            let buffer = try FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
             kernels.gemm_pack(ordered.base, columns, 1, Int32(channels), Int32(columns), panel, buffer.base)
             packed.append(buffer)
         }
@@ -61,7 +61,7 @@ enum TransposedConvolution {
             let tail = try PreparedTail(tail, bias: bias, shapes, result: y)
             let (width, line) = (x[2], y[2] * y[3])
             let lines = x[0] * x[1]
-            let parts = partCount(saturatingProduct(lines, width, channels, columns * kernelHeight), atMost: lines)
+            let parts = partCount(lines, width, channels, columns, kernelHeight, atMost: lines)
             return HostCall { memory in
                 inParts(parts) { part in
                     for row in share(lines, part, of: parts) {
@@ -90,20 +90,21 @@ enum TransposedConvolution {
         let (kernelHeight, kernelWidth) = (weights.shape[2], weights.shape[3])
         let taps = kernelHeight * kernelWidth
         try checkSizes([outputs * taps])
-        try checkRoom(forFloats: saturatingProduct(weights.count, 3))
+        try checkRoom(forFloats: saturatingProduct([weights.count, 3]))
         // Columns in the order tap, output channel.
         let columns = outputs * taps
-        let ordered = FloatBuffer(count: channels * columns)
+        let ordered = try FloatBuffer(count: channels * columns)
         let w = weights.pointer(as: Float.self)
         for channel in 0..<channels {
             for output in 0..<outputs {
                 for tap in 0..<taps {
-                    ordered.base[channel * columns + tap * outputs + output] = w[(channel * outputs + output) * taps + tap]
+                    ordered.base[channel * columns + tap * outputs + output] =
+                        w[(channel * outputs + output) * taps + tap]
                 }
             }
         }
         let panel = kernels.gemm_panel(Int32(columns))
-        let packed = FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
+        let packed = try FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
         withExtendedLifetime(ordered) {
             kernels.gemm_pack(ordered.base, columns, 1, Int32(channels), Int32(columns), panel, packed.base)
         }
@@ -117,7 +118,7 @@ enum TransposedConvolution {
             // A band of input rows at a time keeps the contributions in the cache.
             let band = max(1, min(height, (1 << 16) / max(1, width * columns)))
             let yCount = y[1] * y[2] * y[3]
-            let scratch = saturatingProduct(band, width, columns, 4)
+            let scratch = saturatingProduct([band, width, columns, 4])
             try HostBuffer.checkRoom(for: scratch)
             return HostCall(scratch: scratch) { memory in
                 let contributions = memory.scratch.assumingMemoryBound(to: Float.self)
@@ -150,14 +151,15 @@ enum TransposedConvolution {
         _ x: UnsafePointer<Float>, _ packed: FloatBuffer, _ y: UnsafeMutablePointer<Float>, _ rows: Int, _ depth: Int,
         _ columns: Int, _ panel: Int
     ) {
-        let parts = partCount(rows * depth * columns, atMost: max(1, rows / 12))
+        let parts = partCount(rows, depth, columns, atMost: max(1, rows / 12))
         inParts(parts) { part in
             let range = share(rows, part, of: parts)
             var panels = coreai_panels(
                 data: packed.base, depth: Int32(depth), columns: Int32(columns), panel: Int32(panel))
             var epilogue = coreai_epilogue()
             kernels.gemm(
-                x + range.lowerBound * depth, depth, &panels, 0, Int32(columns), y + range.lowerBound * columns, columns,
+                x + range.lowerBound * depth, depth, &panels, 0, Int32(columns), y + range.lowerBound * columns,
+                columns,
                 Int32(range.count), &epilogue)
         }
     }

@@ -6,7 +6,7 @@ import CoreAIOps
 /// 16-bit floats for kernels that compute in 32 bits.
 enum Widening {
     static func widened(_ narrow: HostTensor) throws(BackendError) -> FloatBuffer {
-        let buffer = FloatBuffer(count: narrow.count)
+        let buffer = try FloatBuffer(count: narrow.count)
         widen(narrow.base, narrow.scalar, buffer.base, narrow.count)
         return buffer
     }

@@ -67,11 +67,22 @@ static void transpose_block(const float *x, ptrdiff_t x_stride, float *y, ptrdif
         if (i < columns) vstore_rest(y + i * y_stride, r[i], rows);
 }
 
+/* Three planes to pixels of three numbers: an image's channels last. */
+static void interleave_three(const float *restrict a, const float *restrict b, const float *restrict c,
+                             float *restrict y, ptrdiff_t count) {
+    for (ptrdiff_t i = 0; i < count; i++) {
+        y[3 * i] = a[i];
+        y[3 * i + 1] = b[i];
+        y[3 * i + 2] = c[i];
+    }
+}
+
 static void transpose(const void *x, ptrdiff_t x_stride, void *y, ptrdiff_t y_stride, int rows, int columns) {
     /* Tiles of which the lines of both sides stay in the first cache and their pages in its table. */
     enum { tile = 64 };
     const float *from = x;
     float *to = y;
+    if (rows == 3 && y_stride == 3) return interleave_three(from, from + x_stride, from + 2 * x_stride, to, columns);
     for (int r0 = 0; r0 < rows; r0 += tile)
         for (int c0 = 0; c0 < columns; c0 += tile)
             for (int c = c0; c < MIN(columns, c0 + tile); c += LANES)

@@ -128,7 +128,8 @@ extension PointwiseProgram {
     package func run(_ operands: [HostTensor], _ result: HostTensor, _ range: Range<Int>) throws(KernelError) {
         guard !range.isEmpty else { return }
         let sources = operands.map { BroadcastSource($0, to: result.shape) }
-        let slot = Self.blockSize * (nodes.contains { $0.lane == .complex } ? 16 : 8)
+        let block = min(Self.blockSize, range.count)
+        let slot = block * (nodes.contains { $0.lane == .complex } ? 16 : 8)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: slot * nodes.count, alignment: 64)
         defer { memory.deallocate() }
         let registers = UnsafeMutablePointer<UnsafeMutableRawPointer>.allocate(capacity: nodes.count)
@@ -141,10 +142,10 @@ extension PointwiseProgram {
             registers[index] = memory + index * slot
             // What does not change from block to block is made once.
             switch nodes[index].work {
-            case .constant(let value): Self.fill(registers[index], nodes[index].lane, value, Self.blockSize)
+            case .constant(let value): Self.fill(registers[index], nodes[index].lane, value, block)
             case .load(let operand) where sources[operand].isScalar:
                 sources[operand].load(0, 1, into: registers[index], nodes[index].lane, position)
-                Self.repeatFirst(registers[index], nodes[index].lane)
+                Self.repeatFirst(registers[index], nodes[index].lane, block)
             default: break
             }
         }
@@ -152,7 +153,7 @@ extension PointwiseProgram {
             try sources.withUnsafeBufferPointer { (sources) throws(KernelError) in
                 var start = range.lowerBound
                 while start < range.upperBound {
-                    let count = min(Self.blockSize, range.upperBound - start)
+                    let count = min(block, range.upperBound - start)
                     if isDirect { registers[nodes.count - 1] = result.base + start * result.scalar.byteStride }
                     for index in 0..<nodes.count {
                         try compute(index, nodes, sources, registers, memory + index * slot, position, start, count)
@@ -205,10 +206,10 @@ extension PointwiseProgram {
         }
     }
 
-    private static func repeatFirst(_ target: UnsafeMutableRawPointer, _ lane: Lane) {
+    private static func repeatFirst(_ target: UnsafeMutableRawPointer, _ lane: Lane, _ count: Int) {
         func spread<T>(_: T.Type) {
             let values = target.assumingMemoryBound(to: T.self)
-            values.update(repeating: values[0], count: blockSize)
+            values.update(repeating: values[0], count: count)
         }
         switch lane {
         case .float: spread(Float.self)

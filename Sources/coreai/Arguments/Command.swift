@@ -1,3 +1,5 @@
+import CoreAIBackend
+
 /// One command: the row that dispatch and help are made from.
 struct Command: Sendable {
     let name: String
@@ -117,7 +119,7 @@ extension Command {
             which order they run. Runs nothing.
             """
         ],
-        options: [.function, .units, .ops, .planGraph, .ignoreHash],
+        options: [.function, .units, .ops, .kernels, .planGraph, .ignoreHash],
         examples: [
             Example(line: "coreai plan detector.aimodel", meaning: "read the plan"),
             Example(
@@ -133,6 +135,11 @@ struct EnvironmentVariable: Sendable {
     let help: String
 
     static let all = [
+        EnvironmentVariable(
+            name: "COREAI_CPU_FUSION", help: "0 computes every operation by itself, as the model has it"),
+        EnvironmentVariable(
+            name: "COREAI_CPU_LEVEL",
+            help: "the highest level of SIMD kernels to use: \(ProcessorKernels.levels.joined(separator: ", "))"),
         EnvironmentVariable(name: "COREAI_IGNORE_HASH", help: "1 loads a program that does not match its main.hash"),
         EnvironmentVariable(
             name: "COREAI_NUM_THREADS", help: "processor threads (default: the processors this process may use)"),

@@ -52,6 +52,8 @@ extension Option {
     static let graph = Option("--graph", .flag, nil, "print every graph; constants over 64 bytes as their size")
     static let planGraph = Option(
         "--graph", .flag, nil, "print the graph that was planned; constants over 64 bytes as their size")
+    static let kernels = Option(
+        "--kernels", .flag, nil, "list what the processor's backends call for each segment, fused and in order")
     static let profile = Option(
         "--profile", .flag, nil, "measure ten more runs kernel by kernel and list what took how long")
     static let ops = Option(

@@ -11,8 +11,8 @@ func benchCommand(_ arguments: Arguments) async throws {
     let measured = try await showingProgress("running \(session.function.descriptor.name)") {
         try await measure(session, limits, comparison)
     }
-    let report = BenchReport(arguments.model, session, measured)
     let profile = arguments.flag(.profile) ? try await Profile(session) : nil
+    let report = BenchReport(arguments.model, session, measured, profile)
     if arguments.flag(.json) {
         print(try jsonText(report))
     } else {

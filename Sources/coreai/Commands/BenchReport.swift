@@ -30,8 +30,10 @@ struct BenchReport: Codable {
     let peakResidentKiB: Int?
     /// Operations by backend.
     let placement: [String: Int]
+    /// With `--profile`: the kernel calls of a run, the longest first.
+    let profile: [Profile.Entry]?
 
-    init(_ model: String, _ session: Session, _ measured: BenchMeasurement) {
+    init(_ model: String, _ session: Session, _ measured: BenchMeasurement, _ profile: Profile?) {
         self.model = model
         function = session.function.descriptor.name
         threads = WorkerPool.shared.width
@@ -52,6 +54,7 @@ struct BenchReport: Codable {
                 isTold: measured.others.allSatisfy(\.isTold))
         peakResidentKiB = ProcessUsage.peakResidentKiB
         placement = session.model.placement(for: function)?.countsOfBackends ?? [:]
+        self.profile = profile?.entries
     }
 
     /// Billions a second in the median run; nil if there is nothing to count.
@@ -63,6 +66,7 @@ struct BenchReport: Codable {
         var about = describeLoaded(model, session)
         about.add("inputs", session.inputs.map { "\($0.name) \($0.array.typeText)" }.list())
         about.add("threads", "\(threads)")
+        about.add("kernels", ProcessorKernels.level)
         if let peak = peakResidentKiB { about.add("peak memory", (peak * 1024).byteSize) }
         if let rate { about.add("products", "\(rate.threeDigits) GFLOP/s") }
         var times = TextTable(.left, .right)

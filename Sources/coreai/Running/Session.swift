@@ -166,6 +166,7 @@ extension Session {
 
 /// Loads the model that the arguments name, with the threads and units they ask for.
 func loadModel(_ arguments: Arguments) async throws -> AIModel {
+    if let complaint = ProcessorKernels.complaint { throw Failure(complaint) }
     if let threads = arguments.count(.threads) { WorkerPool.shared.setWidth(threads) }
     let options: SpecializationOptions =
         switch arguments.text(.units) {
