@@ -11,27 +11,13 @@ package final class HostExecutable: Executable {
 
     private let program: HostProgram
     /// Where the memory of each value is.
-    private let places: [Place]
+    private let places: [HostPlacement.Place]
     private let temporaries: [ValueID]
     private let lifetimes: [ClosedRange<Int>]
     /// Outputs and states that no step writes.
-    private let copies: [Copy]
+    private let copies: [HostPlacement.Copy]
     private let constantBytes: [Bytes]
     private let frames = Mutex<Frames>(Frames())
-
-    private enum Place: Hashable, Sendable {
-        case binding(Int)
-        case constant(Int)
-        case temporary(Int)
-        case unused
-    }
-
-    private struct Copy: Sendable {
-        var binding: Int
-        var source: ValueID
-        /// The source lies where another copy goes, as when two states change places.
-        var isStaged = false
-    }
 
     /// One assignment of the symbols.
     final class Frame: Sendable {
@@ -64,94 +50,19 @@ package final class HostExecutable: Executable {
         _ graph: Graph, weights: any WeightSource, lower: HostLowering
     ) throws(BackendError) {
         var graph = graph
-        for value in graph.values {
-            if let type = value.type.tensor { try Self.checkCount(type.shape.compactMap(\.constant), type) }
-        }
         let constants = try HostConstants(&graph, weights)
-        var slots = graph.inputs.map { Slot(graph.tensorType($0.value), .read) }
-        var bindings: [ValueID: Int] = [:]
-        for (index, port) in graph.inputs.enumerated() { bindings[port.value] = index }
-        for state in graph.states {
-            bindings[state.input] = slots.count
-            slots.append(Slot(graph.tensorType(state.input), .readWrite))
-        }
-        var outputs: [(value: ValueID, binding: Int)] = []
-        var sizeBindings: [(value: ValueID, binding: Int)] = []
-        let sizedByOp = Self.valuesSizedByTheirOp(in: graph)
-        for port in graph.outputs {
-            outputs.append((port.value, slots.count))
-            slots.append(Slot(graph.tensorType(port.value), .write))
-            if sizedByOp.contains(port.value) {
-                sizeBindings.append((port.value, slots.count))
-                slots.append(Slot(TensorType(.int64, [Dimension(graph.tensorType(port.value).rank)]), .write))
-            }
-        }
+        let ports = HostPorts(graph)
         var program = try lower(graph, constants)
         program.updateInPlace()
-        self.slots = slots
-        // A lowering may have put another value in an output's place.
-        let final = Dictionary(zip(graph.outputs, program.graph.outputs).map { ($0.value, $1.value) }) { first, _ in
-            first
-        }
-        outputs = outputs.map { (final[$0.value] ?? $0.value, $0.binding) }
-        sizeBindings = sizeBindings.map { (final[$0.value] ?? $0.value, $0.binding) }
-        let inputs = bindings
-        // What a state holds at the end lies in its memory already, or is copied there when nobody reads what it held.
-        let updates = program.graph.states.filter { program.root(of: $0.output) != $0.input }
-
-        var places = [Place](repeating: .unused, count: program.graph.values.count)
-        for (value, binding) in bindings { places[value.index] = .binding(binding) }
-        let written = Set(program.steps.flatMap(\.results).map(program.root))
-        var copies: [Copy] = []
-        var constantBytes: [Bytes] = []
-        // An output takes the place of the value it is a view of, if a step writes that value and nobody else claimed it.
-        for (value, binding) in outputs {
-            let root = program.root(of: value)
-            if written.contains(root), places[root.index] == .unused {
-                places[root.index] = .binding(binding)
-            } else {
-                copies.append(Copy(binding: binding, source: value))
-            }
-        }
-        let stateInputs = Set(program.graph.states.map(\.input))
-        for state in updates {
-            let isStaged = stateInputs.contains(program.root(of: state.output))
-            copies.append(Copy(binding: inputs[state.input] ?? 0, source: state.output, isStaged: isStaged))
-        }
-        for (value, binding) in sizeBindings {
-            if let size = program.sizes[value] { places[size.index] = .binding(binding) }
-        }
-        let ends = outputs.map(\.value) + updates.map(\.output)
-        let read = Set(program.steps.flatMap(\.operands).map(program.root) + ends.map(program.root))
-        for value in read.sorted() where places[value.index] == .unused {
-            guard let bytes = try constants.bytes(value) else { continue }
-            places[value.index] = .constant(constantBytes.count)
-            constantBytes.append(bytes)
-        }
-        constants.keep(only: read)
-        var temporaries: [ValueID] = []
-        for value in written.sorted() where places[value.index] == .unused {
-            places[value.index] = .temporary(temporaries.count)
-            temporaries.append(value)
-        }
-        var first = [Int](repeating: .max, count: temporaries.count)
-        var last = [Int](repeating: 0, count: temporaries.count)
-        func touch(_ value: ValueID, _ step: Int) {
-            guard case .temporary(let number) = places[program.root(of: value).index] else { return }
-            first[number] = min(first[number], step)
-            last[number] = max(last[number], step)
-        }
-        for (index, step) in program.steps.enumerated() {
-            for value in step.operands + step.results { touch(value, index) }
-        }
-        for copy in copies { touch(copy.source, program.steps.count) }
-        for value in program.views.keys { places[value.index] = places[program.root(of: value).index] }
+        let placement = try HostPlacement(program, ports.following(graph, to: program.graph), constants)
+        constants.keep(only: placement.constants)
+        slots = ports.slots
         self.program = program
-        self.places = places
-        self.temporaries = temporaries
-        self.copies = copies
-        self.constantBytes = constantBytes
-        lifetimes = zip(first, last).map { $0 <= $1 ? $0...$1 : 0...0 }
+        places = placement.places
+        temporaries = placement.temporaries
+        lifetimes = placement.lifetimes
+        copies = placement.copies
+        constantBytes = placement.constantBytes
     }
 
     /// What the executable calls, in order, each with the type of its first result and where that came from.
@@ -226,23 +137,28 @@ package final class HostExecutable: Executable {
 
     /// Moves what no step wrote to its place: outputs that are views of arguments, and what states are left with.
     private func copyOut(_ bindings: [Binding], _ frame: Frame, _ memory: HostMemory) throws(BackendError) {
-        var staged: [(target: UnsafeMutableRawPointer, buffer: HostBuffer, count: Int)] = []
+        guard !copies.isEmpty else { return }
+        // What lies where another copy goes leaves before anything is written.
+        var staged: [HostBuffer?] = []
         for copy in copies {
-            guard let base = bindings[copy.binding].buffer.hostBytes?.baseAddress else { continue }
-            let target = base + bindings[copy.binding].byteOffset
-            let count = program.graph.tensorType(copy.source).scalar.byteCount(frame.shapes[copy.source]) ?? 0
             guard copy.isStaged else {
-                target.copyMemory(from: memory[copy.source], byteCount: count)
+                staged.append(nil)
                 continue
             }
+            let count = byteCount(copy, frame)
             let buffer = try HostBuffer(byteCount: count)
             buffer.hostBytes?.baseAddress?.copyMemory(from: memory[copy.source], byteCount: count)
-            staged.append((target, buffer, count))
+            staged.append(buffer)
         }
-        for copy in staged {
-            guard let source = copy.buffer.hostBytes?.baseAddress else { continue }
-            copy.target.copyMemory(from: source, byteCount: copy.count)
+        for (copy, buffer) in zip(copies, staged) {
+            guard let base = bindings[copy.binding].buffer.hostBytes?.baseAddress else { continue }
+            let source = buffer?.hostBytes?.baseAddress ?? memory[copy.source]
+            (base + bindings[copy.binding].byteOffset).copyMemory(from: source, byteCount: byteCount(copy, frame))
         }
+    }
+
+    private func byteCount(_ copy: HostPlacement.Copy, _ frame: Frame) -> Int {
+        program.graph.tensorType(copy.source).scalar.byteCount(frame.shapes[copy.source]) ?? 0
     }
 
     private func profile(_ index: Int, _ frame: Frame, _ memory: HostMemory) throws(KernelError) {
@@ -318,13 +234,6 @@ package final class HostExecutable: Executable {
             }
             count = product
         }
-    }
-
-    /// Outputs whose type names a symbol that no input of the segment and no op before it can give.
-    private static func valuesSizedByTheirOp(in graph: Graph) -> Set<ValueID> {
-        var values: Set<ValueID> = []
-        for op in graph.ops where op[attribute: sizedByOpAttribute] != nil { values.formUnion(op.results) }
-        return values
     }
 }
 

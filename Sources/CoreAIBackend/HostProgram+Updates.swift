@@ -4,22 +4,31 @@ extension HostProgram {
     /// Lets every step that changes a part of an operand do so where the operand lies, if nobody reads the operand
     /// afterwards: appending to a state then costs what is appended.
     mutating func updateInPlace() {
+        guard steps.contains(where: { $0.update != nil }) else { return }
         let states = Set(graph.states.map(\.input))
-        let arguments = Set(graph.inputs.map(\.value))
+        /// The last step that reads each memory, and the memories that must stay as they are for the end.
+        var lastRead: [ValueID: Int] = [:]
+        var kept = Set((graph.outputs.map(\.value) + graph.states.map(\.output)).map(root))
+        for (index, step) in steps.enumerated() {
+            for operand in step.operands { lastRead[root(of: operand)] = index }
+        }
+        var written: Set<ValueID> = []
         for index in steps.indices {
-            guard let update = steps[index].update, let result = steps[index].results.first else { continue }
-            let memory = root(of: update.operand)
-            let isOurs = !arguments.contains(memory) && !constants.contains(memory)
-            guard isOurs, !update.operands.contains(where: { root(of: $0) == memory }),
-                states.contains(memory) || steps[..<index].contains(where: { $0.results.map(root).contains(memory) }),
-                !graph.outputs.contains(where: { root(of: $0.value) == memory }),
-                !graph.states.contains(where: { root(of: $0.output) == memory }),
-                !steps[(index + 1)...].contains(where: { $0.operands.contains { root(of: $0) == memory } })
-            else { continue }
-            views[result] = update.operand
-            steps[index].operands = update.operands
-            steps[index].prepare = update.prepare
-            steps[index].name += " in place"
+            if let update = steps[index].update, let result = steps[index].results.first {
+                let memory = root(of: update.operand)
+                let isOurs = states.contains(memory) || written.contains(memory)
+                if isOurs, !kept.contains(memory), lastRead[memory] ?? index <= index,
+                    !update.operands.contains(where: { root(of: $0) == memory })
+                {
+                    views[result] = memory
+                    steps[index].operands = update.operands
+                    steps[index].prepare = update.prepare
+                    steps[index].name += " in place"
+                    lastRead[memory] = lastRead[result]
+                    if kept.contains(result) { kept.insert(memory) }
+                }
+            }
+            for result in steps[index].results { written.insert(root(of: result)) }
         }
     }
 }

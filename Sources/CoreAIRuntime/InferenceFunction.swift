@@ -5,8 +5,9 @@ public struct InferenceFunction: Sendable {
     public let descriptor: InferenceFunctionDescriptor
     let executor: any FunctionExecutor
 
-    /// How many plans the function's runs have needed so far.
+    /// What the processor's backends call, in order.
     package var kernelCalls: [KernelCall] { executor.kernelCalls }
+    /// How many plans the function's runs have needed so far.
     package var planCount: Int { executor.planCount }
 
     package init(executor: any FunctionExecutor) {

@@ -41,7 +41,8 @@ final class RunThreads: @unchecked Sendable {
     private func offer() {
         pthread_mutex_lock(mutex)
         let mayRun = running < pool.width && first < line.count
-        let needsThread = mayRun && idle == 0 && count < pool.width
+        // A thread that sleeps counts as idle until it wakes: more may wait in line than such threads can take.
+        let needsThread = mayRun && idle < line.count - first && count < pool.width
         if needsThread { count += 1 }
         pthread_mutex_unlock(mutex)
         if needsThread {

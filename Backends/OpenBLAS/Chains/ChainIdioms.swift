@@ -2,14 +2,15 @@ import CKernels
 
 /// Ways to write a function that has a kernel of its own, recognized while a chain is made.
 extension PointwiseChain {
-    /// `min(max(x, low), high)` is a clamp.
+    /// `min(max(x, low), high)` is a clamp. Of equal numbers the first is kept, which is seen where one is 0 and the other -0:
+    /// only a bound that is not 0 may stand first.
     mutating func minimum(_ a: Int, _ b: Int) -> Int {
         for (inner, high) in [(a, b), (b, a)] {
-            guard let top = constantValue(high), case .step(COREAI_PW_MAX, let x, let y, _) = nodes[inner] else {
-                continue
-            }
+            guard let top = constantValue(high), high == b || top != 0,
+                case .step(COREAI_PW_MAX, let x, let y, _) = nodes[inner]
+            else { continue }
             for (value, low) in [(x, y), (y, x)] {
-                guard let bottom = constantValue(low), bottom <= top else { continue }
+                guard let bottom = constantValue(low), bottom <= top, low == y || bottom != 0 else { continue }
                 return step(COREAI_PW_CLAMP, value, low, high)
             }
         }
@@ -24,13 +25,15 @@ extension PointwiseChain {
         return step(COREAI_PW_SELECT, condition, a, b)
     }
 
-    private func keepsNaN(_ node: Int, of x: Int) -> Bool {
+    /// - Parameter depth: how far to look; guards are short.
+    private func keepsNaN(_ node: Int, of x: Int, depth: Int = 8) -> Bool {
         if node == x { return true }
-        guard case .step(let code, let a, let b, _) = nodes[node] else { return false }
+        guard depth > 0, case .step(let code, let a, let b, _) = nodes[node] else { return false }
         switch code {
         case COREAI_PW_ADD, COREAI_PW_SUB, COREAI_PW_MUL, COREAI_PW_DIV, COREAI_PW_MIN, COREAI_PW_MAX:
-            return keepsNaN(a, of: x) || keepsNaN(b, of: x)
-        case COREAI_PW_CLAMP, COREAI_PW_NEG, COREAI_PW_ABS, COREAI_PW_HARD_SWISH: return keepsNaN(a, of: x)
+            return keepsNaN(a, of: x, depth: depth - 1) || keepsNaN(b, of: x, depth: depth - 1)
+        case COREAI_PW_CLAMP, COREAI_PW_NEG, COREAI_PW_ABS, COREAI_PW_HARD_SWISH:
+            return keepsNaN(a, of: x, depth: depth - 1)
         default: return false
         }
     }
@@ -45,6 +48,9 @@ extension PointwiseChain {
             }
             if case .step(COREAI_PW_SQRT, let x, _, _) = nodes[b] { return step(COREAI_PW_RSQRT, x) }
         }
+        if let divisor = constantValue(b), divisor == 6, let x = hardSwish(factors(a), scale: 1 / 6) {
+            return step(COREAI_PW_HARD_SWISH, x)
+        }
         // A power of two has an exact inverse.
         if let divisor = constantValue(b), divisor.isNormal, divisor.significandBitPattern == 0,
             (1 / divisor).isNormal
@@ -58,10 +64,8 @@ extension PointwiseChain {
         switch constantValue(b) {
         case 2: return product(a, a)
         case 1: return a
-        case 0.5: break
-        default: break
+        default: return step(COREAI_PW_POW, a, b)
         }
-        return step(COREAI_PW_POW, a, b)
     }
 
     mutating func product(_ a: Int, _ b: Int) -> Int {
@@ -73,28 +77,32 @@ extension PointwiseChain {
                 if scale == 1, nodes[f] == .step(COREAI_PW_SIGMOID, x, 0, 0) { return step(COREAI_PW_SILU, x) }
                 if scale == 0.5, isOnePlusErrorFunction(f, of: x) { return step(COREAI_PW_GELU, x) }
                 if scale == 0.5, isOnePlusTanh(f, of: x) { return step(COREAI_PW_GELU_TANH, x) }
-                if isNear(scale * 6, 1), case .step(COREAI_PW_CLAMP, let sum, let low, let high) = nodes[f],
-                    constantValue(low) == 0, constantValue(high) == 6, addend(sum, of: 3) == x
-                {
-                    return step(COREAI_PW_HARD_SWISH, x)
-                }
             }
+            if let x = hardSwish(factors, scale: 1) { return step(COREAI_PW_HARD_SWISH, x) }
         }
         return step(COREAI_PW_MUL, a, b)
     }
 
-    /// The factors of a product, as written.
-    private func factors(_ node: Int, depth: Int = 3) -> [Int] {
-        switch nodes[node] {
-        case .step(COREAI_PW_MUL, let a, let b, _) where depth > 0:
-            return factors(a, depth: depth - 1) + factors(b, depth: depth - 1)
-        case .step(COREAI_PW_DIV, let a, let b, _) where depth > 0 && constantValue(b) == 6:
-            return factors(a, depth: depth - 1) + (numberOfSixth.map { [$0] } ?? [node])
-        default: return [node]
+    /// The x of `x * clamp(x + 3, 0, 6) / 6`, given as factors and a scale beside them.
+    private func hardSwish(_ factors: [Int], scale: Float) -> Int? {
+        let scale = factors.reduce(scale) { $0 * (constantValue($1) ?? 1) }
+        let others = factors.filter { constantValue($0) == nil }
+        guard others.count == 2, isNear(scale * 6, 1) else { return nil }
+        for (x, f) in [(others[0], others[1]), (others[1], others[0])] {
+            if case .step(COREAI_PW_CLAMP, let sum, let low, let high) = nodes[f], constantValue(low) == 0,
+                constantValue(high) == 6, addend(sum, of: 3) == x
+            {
+                return x
+            }
         }
+        return nil
     }
 
-    private var numberOfSixth: Int? { nodes.firstIndex(of: .constant(1.0 / 6)) }
+    /// The factors of a product, as written.
+    private func factors(_ node: Int, depth: Int = 3) -> [Int] {
+        guard depth > 0, case .step(COREAI_PW_MUL, let a, let b, _) = nodes[node] else { return [node] }
+        return factors(a, depth: depth - 1) + factors(b, depth: depth - 1)
+    }
 
     /// What is added to the constant `value`, if the node is such a sum.
     private func addend(_ node: Int, of value: Float) -> Int? {

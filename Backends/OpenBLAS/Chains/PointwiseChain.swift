@@ -9,7 +9,8 @@ import CoreAIOps
 struct PointwiseChain {
     enum Node: Hashable {
         case operand(Int)
-        case constant(Float)
+        /// The bits of a float: 0 and -0 are two constants.
+        case constant(UInt32)
         case step(coreai_pointwise_code, Int, Int, Int)
     }
 
@@ -38,7 +39,7 @@ struct PointwiseChain {
         return node
     }
 
-    mutating func constant(_ value: Float) -> Int { intern(.constant(value)) }
+    mutating func constant(_ value: Float) -> Int { intern(.constant(value.bitPattern)) }
 
     /// The node of an op's expression over nodes; nil if the kernels have no such step.
     mutating func add(_ expression: ScalarExpression, over inputs: [Int], result: ScalarType) -> Int? {
@@ -136,7 +137,7 @@ struct PointwiseChain {
     // MARK: Looking at nodes
 
     func constantValue(_ node: Int) -> Float? {
-        if case .constant(let value) = nodes[node] { value } else { nil }
+        if case .constant(let bits) = nodes[node] { Float(bitPattern: bits) } else { nil }
     }
 
     /// The operands of a step, as many as it has.

@@ -22,7 +22,7 @@ struct Tail {
 
     /// - Parameters:
     ///   - product: the value the product leaves, of `type` in row-major order with its columns last.
-    ///   - isRealistic: whether the given vectors and tensors may be read early; constants of `columns` elements.
+    ///   - columns: the numbers in a row of the product.
     /// - Returns: nil if the chain cannot be computed behind the product.
     init?(
         _ chain: PointwiseChain, root: Int, product: ValueID, type: TensorType, columns: Int,
@@ -39,7 +39,7 @@ struct Tail {
         /// A constant of one number for each column.
         func vector(_ node: Int) -> [Float]? {
             switch chain.nodes[node] {
-            case .constant(let value): return Array(repeating: value, count: columns)
+            case .constant(let bits): return Array(repeating: Float(bitPattern: bits), count: columns)
             case .operand(let index):
                 let value = chain.operands[index]
                 guard let shape = types(value).staticShape, shape.count <= type.rank,
@@ -114,7 +114,8 @@ struct Tail {
             (activation, self.low, self.high) = (COREAI_ACTIVATION_CLAMP, low, high)
             return "clamp"
         case COREAI_PW_MAX:
-            guard let low = chain.constantValue(a == x ? b : a), !low.isNaN else { return nil }
+            // Of 0 and -0 the first is kept.
+            guard let low = chain.constantValue(a == x ? b : a), !low.isNaN, a == x || low != 0 else { return nil }
             (activation, self.low, high) = (COREAI_ACTIVATION_CLAMP, low, .infinity)
             return low == 0 ? "relu" : "clamp"
         case COREAI_PW_SIGMOID: activation = COREAI_ACTIVATION_SIGMOID
@@ -135,7 +136,7 @@ struct Tail {
     }
 
     /// The tensors the tail reads beside the product.
-    func operands(beside product: ValueID) -> [ValueID] {
+    var operands: [ValueID] {
         var values = residual.map { [$0] } ?? []
         for value in rest?.operands.dropFirst() ?? [] where !values.contains(value) { values.append(value) }
         return values

@@ -16,7 +16,8 @@ extension Selection {
         var scale: Float = 1
         if let add = privateOp(scores), isBinary(add, "add") {
             for (inner, other) in [(add.operands[0], add.operands[1]), (add.operands[1], add.operands[0])] {
-                guard isMask(other, of: scores), privateOp(inner) != nil else { continue }
+                guard isMask(other, of: scores), type(inner).shape == type(scores).shape, privateOp(inner) != nil
+                else { continue }
                 (scores, mask) = (inner, other)
                 break
             }
@@ -33,15 +34,16 @@ extension Selection {
             return view.stride(rank - 2) == 1 && view.stride(rank - 1) != nil
         }
         let v = StridedOperand(last.operands[1], graph, definitions, accepts: Self.hasDenseRows)
+        guard let q, let k, let v else { return nil }
         // Keys that lie with their positions side by side are no rows.
         guard hasDenseKeys(product.operands[1]) else { return nil }
         return AttentionStep(q: q, k: k, v: v, mask: mask, scale: scale)
             .step(last, result: result, permutation: permutation)
     }
 
-    private static func hasDenseRows(_ view: StridedView) -> Bool {
+    static func hasDenseRows(_ view: StridedView) -> Bool {
         let rank = view.axes.count
-        return view.stride(rank - 1) == 1 && view.stride(rank - 2) != nil
+        return (view.stride(rank - 1) == 1 || view.shape[rank - 1] <= 1) && view.stride(rank - 2) != nil
     }
 
     /// Whether the transposed keys come from a transpose that swaps the last two axes.

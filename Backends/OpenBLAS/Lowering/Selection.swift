@@ -287,7 +287,7 @@ struct Selection {
         let rank = type(result).rank
         // A transpose of the result is written at once.
         var (target, permutation) = (result, Array(0..<rank))
-        if uses[result.index].count == 1, !isOutput[result.index], let user = uses[result.index].first,
+        if uses[result.index].count == 1, !isOutput[result.index], !isNeeded[result.index], let user = uses[result.index].first,
             graph[user].name == transposeName, !isAbsorbed[user.index],
             let turned = graph[user].axes("permutation", rank: rank), turned.last == rank - 1
         {
@@ -295,13 +295,11 @@ struct Selection {
             (target, permutation) = (graph[user].results[0], turned)
         }
         if let attention = attention(index, target, permutation) { return [attention] }
-        let a = StridedOperand(op.operands[0], graph, definitions) { view in
-            let rank = view.axes.count
-            return (view.stride(rank - 1) == 1 || view.shape[rank - 1] == 1) && view.stride(rank - 2) != nil
-        }
+        let a = StridedOperand(op.operands[0], graph, definitions, accepts: Self.hasDenseRows)
         let b = StridedOperand(op.operands[1], graph, definitions) { view in
             view.stride(view.axes.count - 1) != nil && view.stride(view.axes.count - 2) != nil
         }
+        guard let a, let b else { return nil }
         return [ProductStep.ofTensors(op, a: a, b: b, result: target, permutation: permutation)]
     }
 }

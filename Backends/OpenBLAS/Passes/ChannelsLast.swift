@@ -140,14 +140,14 @@ private func valuesToTurn(_ rewriter: GraphRewriter) -> Set<ValueID> {
             rewriter.type($0).rank == 4 && !rewriter.constants.contains($0)
         }
     }
-    var hasGrown = !turned.isEmpty
-    while hasGrown {
-        hasGrown = false
-        for op in indifferent + indifferent.reversed() {
-            let values = images(op)
-            guard values.contains(where: turned.contains), !turned.isSuperset(of: values) else { continue }
-            turned.formUnion(values)
-            hasGrown = true
+    let imagesOf = indifferent.map(images)
+    var readers: [ValueID: [Int]] = [:]
+    for (index, values) in imagesOf.enumerated() { for value in values { readers[value, default: []].append(index) } }
+    var waiting = Array(turned)
+    while let value = waiting.popLast() {
+        // Whoever touches a turned image turns all it touches, once.
+        for index in readers.removeValue(forKey: value) ?? [] {
+            for other in imagesOf[index] where turned.insert(other).inserted { waiting.append(other) }
         }
     }
     // An op that is neither must not have its results turned.

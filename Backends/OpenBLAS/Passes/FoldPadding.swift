@@ -29,7 +29,7 @@ func foldPadding(_ rewriter: inout GraphRewriter) throws(BackendError) {
             pool.name = isMaximum ? "cpu.max_pool2d" : "cpu.sum_pool2d"
             pool.set("pads", [0, 0, 0, 0])
             if let border = borders[op.operands[0]],
-                isMaximum ? isIgnored(border, by: op) : border.value == 0
+                isMaximum ? border.value == -.infinity : border.value == 0
             {
                 pool.operands[0] = border.source
                 pool.set("pads", border.pads)
@@ -57,15 +57,6 @@ private func isConvolution(_ rewriter: GraphRewriter, _ op: Op) -> Bool {
         max(shape[2], shape[3]) < 1 << 10 || steps.allSatisfy({ $0 < 1 << 6 })
     else { return false }
     return shape.allSatisfy { $0 < 1 << 24 } && shape.reduce(1.0, { $0 * Double($1) }) < 1e9
-}
-
-/// Whether no maximum tells that the border has gone: it is minus infinity, or the least number and no window lies in it.
-private func isIgnored(_ border: (source: ValueID, pads: [Int], value: Float), by pool: Op) -> Bool {
-    if border.value == -.infinity { return true }
-    guard border.value == -Float.greatestFiniteMagnitude, pool.numbers("dilation") == [1, 1],
-        let window = pool.numbers("kernel")
-    else { return false }
-    return zip(border.pads, [window[0], window[0], window[1], window[1]]).allSatisfy { $0 < $1 }
 }
 
 private func border(_ rewriter: GraphRewriter, _ op: Op) -> (ValueID, [Int], Float)? {

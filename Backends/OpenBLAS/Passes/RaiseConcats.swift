@@ -37,6 +37,8 @@ private struct InsertionFinder {
         var range: Range<Int>
     }
 
+    private static let partLimit = 64
+
     /// Values padded along one axis.
     private var padded: [ValueID: Part] = [:]
     /// Masks that are true in one range of an axis; a mask that is true everywhere has no range.
@@ -77,7 +79,8 @@ private struct InsertionFinder {
         var parts = (inserted[op.operands[2]] ?? []).filter { $0.axis == part.axis && !$0.range.overlaps(part.range) }
         if rewriter.type(op.operands[2]).shape != rewriter.type(op.results[0]).shape { parts = [] }
         parts.append(part)
-        inserted[op.results[0]] = parts
+        // Each insertion keeps those before it.
+        if parts.count <= Self.partLimit { inserted[op.results[0]] = parts }
         return parts
     }
 

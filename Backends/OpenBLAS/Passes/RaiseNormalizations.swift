@@ -15,15 +15,16 @@ func raiseNormalizations(_ rewriter: inout GraphRewriter) throws(BackendError) {
     // The last op of a pattern takes its place: a norm with gain and shift holds the one without.
     var superseded: Set<Int> = []
     for (index, found) in raised where found.operands.count > 1 {
-        for inner in finder.parts(of: index) where raised[inner] != nil && inner != index { superseded.insert(inner) }
+        // What is normalized before is another norm's business.
+        for inner in finder.parts(of: index) where raised[inner]?.operands[0] == found.operands[0] {
+            superseded.insert(inner)
+        }
     }
     var position = -1
     try rewriter.rewriteOps { (rewriter, op) throws(BackendError) in
         position += 1
         guard let found = raised[position], !superseded.contains(position) else { return [op] }
         var operands = found.operands
-        // A shift without a gain needs one.
-        if operands.count == 3, operands[1] == operands[0] { return [op] }
         operands[0] = rewriter.current(operands[0])
         return [
             Op(

@@ -52,9 +52,9 @@ struct AttentionStep: Sendable {
             }
             func uneven() -> BackendError { BackendError(.failed, "attention over rows that are not evenly spaced") }
             let (qRank, kRank, vRank) = (q.axes.count, k.axes.count, v.axes.count)
-            guard let qRow = q.stride(qRank - 2), let kRow = k.stride(kRank - 1), let vRow = v.stride(vRank - 2) else {
-                throw uneven()
-            }
+            guard let qRow = q.stride(qRank - 2), let kRow = k.stride(kRank - 1), let vRow = v.stride(vRank - 2),
+                q.isDense(qRank - 1), k.isDense(kRank - 2), v.isDense(vRank - 1)
+            else { throw uneven() }
             try checkSizes(q.shape + k.shape + v.shape)
             shape.queries = Int32(sizes[rank - 2])
             shape.keys = Int32(k.shape[kRank - 1])
@@ -65,6 +65,7 @@ struct AttentionStep: Sendable {
             isEmpty = sizes.contains(0)
             resultCount = isEmpty ? 0 : stored.reduce(1, *)
             let batch = isEmpty ? [] : Array(sizes.dropLast(2))
+            try HostBuffer.checkRoom(for: saturatingProduct(batch + [40]))
             qOffsets = q.offsets(0..<qRank - 2, repeatedTo: batch)
             kOffsets = k.offsets(0..<kRank - 2, repeatedTo: batch)
             vOffsets = v.offsets(0..<vRank - 2, repeatedTo: batch)

@@ -82,7 +82,7 @@ final class ConvolutionStep: Sendable {
         let name = "conv2d \(weights.shape[2])x\(weights.shape[3]) \(kind.rawValue)"
         return HostStep(
             op, name: ([name] + tail.words).joined(separator: " + "),
-            operands: [input] + tail.operands(beside: result), results: [result]
+            operands: [input] + tail.operands, results: [result]
         ) { (shapes) throws(BackendError) in
             try step.prepare(shapes, input, result)
         }
@@ -119,7 +119,7 @@ final class ConvolutionStep: Sendable {
     private func prepare(_ shapes: HostShapes, _ input: ValueID, _ result: ValueID) throws(BackendError) -> HostCall {
         let (x, y) = (shapes[input], shapes[result])
         guard y.allSatisfy({ $0 > 0 }) else { return HostCall { _ in } }
-        try checkSizes(x + y)
+        try checkSizes(x + y + [saturatingProduct([x[1], x[2]]), saturatingProduct([y[1], y[2]])])
         let tail = try PreparedTail(self.tail, bias: bias, shapes, result: y)
         var shape = coreai_convolution()
         (shape.height, shape.width, shape.channels) = (Int32(x[1]), Int32(x[2]), Int32(weightShape[1]))
@@ -216,15 +216,19 @@ private struct ConvolutionCall: Sendable {
 
     private static let blockByteCount = 128 << 10
 
-    var scratchByteCount: Int { scratchPerPart * partsPerImage * batch }
+    /// Images whose parts run at once: one where a part needs memory of its own.
+    private var imagesAtOnce: Int { scratchPerPart == 0 ? batch : 1 }
+    var scratchByteCount: Int { scratchPerPart * partsPerImage }
 
     func run(
         _ memory: HostMemory, _ x: UnsafePointer<Float>, _ y: UnsafeMutablePointer<Float>,
         _ scratch: UnsafeMutableRawPointer
     ) {
-        inParts(partsPerImage * batch) { index in
-            let (image, part) = (index / partsPerImage, index % partsPerImage)
-            run(memory, x, y, image, part, scratch + index * scratchPerPart)
+        for first in stride(from: 0, to: batch, by: imagesAtOnce) {
+            inParts(partsPerImage * imagesAtOnce) { index in
+                let (image, part) = (first + index / partsPerImage, index % partsPerImage)
+                run(memory, x, y, image, part, scratch + part * scratchPerPart)
+            }
         }
         if splitsChannels { tail.finishInParts(memory, y, yCount * batch) }
     }
@@ -309,9 +313,9 @@ func checkRoom(forFloats count: Int) throws(BackendError) {
     try HostBuffer.checkRoom(for: saturatingProduct([count, 4]))
 }
 
-/// Kernels count in 32 bits.
+/// Kernels count in 32 bits, and round up.
 func checkSizes(_ sizes: [Int]) throws(BackendError) {
-    if let size = sizes.first(where: { $0 >= 1 << 31 }) {
-        throw BackendError(.unsupported, "the processor's kernels take sizes below 2147483648, found \(size)")
+    if let size = sizes.first(where: { $0 >= 1 << 30 }) {
+        throw BackendError(.unsupported, "the processor's kernels take sizes below 1073741824, found \(size)")
     }
 }

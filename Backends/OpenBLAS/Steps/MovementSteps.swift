@@ -227,8 +227,8 @@ enum MovementSteps {
                 let (from, to) = (memory[source], memory[target])
                 guard run > 0 else { return }
                 inParts(parts) { part in
-                    for block_ in 0..<outer {
-                        let (base, end) = (from + block_ * block, to + block_ * taken)
+                    for outerIndex in 0..<outer {
+                        let (base, end) = (from + outerIndex * block, to + outerIndex * taken)
                         for position in share(indices.count, part, of: parts) {
                             (end + position * run).copyMemory(from: base + indices[position] * run, byteCount: run)
                         }

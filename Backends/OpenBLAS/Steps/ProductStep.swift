@@ -48,7 +48,7 @@ enum ProductStep {
         let bias = tail.bias.map(FloatBuffer.init)
         return HostStep(
             op, name: (["matmul packed"] + tail.words).joined(separator: " + "),
-            operands: [a] + tail.operands(beside: result), results: [result]
+            operands: [a] + tail.operands, results: [result]
         ) { (shapes) throws(BackendError) in
             let (x, y) = (shapes[a], shapes[result])
             guard y.allSatisfy({ $0 > 0 }) else { return HostCall { _ in } }
@@ -165,13 +165,14 @@ enum ProductStep {
             (rows, depth, columns) = (left.shape[aRank - 2], left.shape[aRank - 1], right.shape[bRank - 1])
             try checkSizes([rows, depth, columns])
             guard let aRow = left.stride(aRank - 2), let bRow = right.stride(bRank - 2),
-                let bColumn = right.stride(bRank - 1)
+                let bColumn = right.stride(bRank - 1), left.isDense(aRank - 1)
             else { throw BackendError(.failed, "a matrix whose rows are not evenly spaced") }
             (self.aRow, self.bRow, self.bColumn) = (aRow, bRow, bColumn)
             cRow = strides[shape.count - 2]
             // Of nothing there may be very many.
             let isEmpty = shape.contains(0)
             let batch = isEmpty ? [] : Array(shape.dropLast(2))
+            try HostBuffer.checkRoom(for: saturatingProduct(batch + [24]))
             aOffsets = left.offsets(0..<aRank - 2, repeatedTo: batch)
             bOffsets = right.offsets(0..<bRank - 2, repeatedTo: batch)
             var cOffsets = [0]

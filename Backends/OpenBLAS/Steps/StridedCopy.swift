@@ -54,8 +54,8 @@ struct StridedCopy: Sendable {
             inner = .run(last.size * elementSize)
         } else if last.source == 0, last.target == 1 {
             inner = .fill(last.size)
-        } else if elementSize == 4, last.target == 1, last.source > 0,
-            let row = axes.dropLast().lastIndex(where: { $0.source == 1 && $0.target > 0 })
+        } else if elementSize == 4, last.target == 1, last.source > 0, last.size < 1 << 30,
+            let row = axes.dropLast().lastIndex(where: { $0.source == 1 && $0.target > 0 && $0.size < 1 << 30 })
         {
             // The target's columns are the source's rows.
             let rows = axes[row]

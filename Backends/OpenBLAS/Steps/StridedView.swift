@@ -28,6 +28,9 @@ struct StridedView: Sendable {
         return loops.count == 1 ? loops[0].stride : nil
     }
 
+    /// Neighbours along an axis lie side by side, if there is more than one.
+    func isDense(_ axis: Int) -> Bool { stride(axis) == 1 || shape[axis] <= 1 }
+
     private static func joined(_ loops: [Loop]) -> [Loop] {
         var joined: [Loop] = []
         for loop in loops where loop.size != 1 {
@@ -114,6 +117,9 @@ struct StridedView: Sendable {
 
     /// The same loops under another shape.
     private static func regrouped(_ loops: [Loop], _ shape: [Int]) -> [[Loop]]? {
+        if shape.contains(0) {
+            return shape.map { $0 == 1 ? [] : [Loop(size: $0, stride: 0)] }
+        }
         var left = ArraySlice(loops)
         var axes: [[Loop]] = []
         for size in shape {
@@ -146,11 +152,15 @@ struct StridedOperand: Sendable {
     /// From the source on.
     private let path: [Op]
 
-    /// - Parameter accepts: whether the kernel can read the operand so, for operands whose sizes are known.
-    init(_ value: ValueID, _ graph: Graph, _ definitions: [OpID?], accepts: (StridedView) -> Bool) {
+    /// - Parameter accepts: whether the kernel can read the operand so; symbols stand for some sizes.
+    /// - Returns: nil if it cannot read it at all.
+    init?(_ value: ValueID, _ graph: Graph, _ definitions: [OpID?], accepts: (StridedView) -> Bool) {
         var chain: [Op] = []
         var current = value
-        var best = (value, [Op]())
+        var best: (ValueID, [Op])?
+        if let shape = graph.tensorType(value).shape(Self.someSizes(graph)), accepts(StridedView(dense: shape)) {
+            best = (value, [])
+        }
         while chain.count < 12, let id = definitions[current.index], StridedView.isTransparent(graph[id], graph) {
             chain.insert(graph[id], at: 0)
             current = graph[id].operands[0]
@@ -164,6 +174,7 @@ struct StridedOperand: Sendable {
                 best = (current, chain)
             }
         }
+        guard let best else { return nil }
         (source, path) = best
     }
 

@@ -46,14 +46,16 @@ enum TransposedConvolution {
                 }
             }
             let buffer = try FloatBuffer(count: kernels.gemm_packed_count(Int32(channels), Int32(columns), panel))
-            kernels.gemm_pack(ordered.base, columns, 1, Int32(channels), Int32(columns), panel, buffer.base)
+            withExtendedLifetime(ordered) {
+                kernels.gemm_pack(ordered.base, columns, 1, Int32(channels), Int32(columns), panel, buffer.base)
+            }
             packed.append(buffer)
         }
         let bias = tail.bias.map { bias in FloatBuffer((0..<kernelWidth).flatMap { _ in bias }) }
         let (source, rows) = (op.operands[0], packed)
         return HostStep(
             op, name: (["conv_transpose2d product"] + tail.words).joined(separator: " + "),
-            operands: [source] + tail.operands(beside: result), results: [result]
+            operands: [source] + tail.operands, results: [result]
         ) { (shapes) throws(BackendError) in
             let (x, y) = (shapes[source], shapes[result])
             guard y.allSatisfy({ $0 > 0 }) else { return HostCall { _ in } }
