@@ -235,7 +235,7 @@ extension Draft {
 
     private mutating func movement(_ x: ValueID) throws -> ValueID {
         let sizes = shape(x)
-        switch random.below(14) {
+        switch random.below(16) {
         case 0, 1: return try transpose(x, random.shuffled(Array(sizes.indices)))
         case 2: return try randomSlice(x)
         case 3: return try pad(x, sizes.flatMap { _ in [random.below(3), random.below(2)] }, Double(random.below(2)))
@@ -257,6 +257,13 @@ extension Draft {
                     [merged], [factor, merged / max(1, factor)], [merged / max(1, factor), factor], sizes + [1],
                     [1] + sizes,
                 ]))
+        case 13, 14:
+            let start = sizes.map { random.below($0) }
+            let steps = sizes.map { _ in random.pick([1, 1, 2]) }
+            let counts = zip(sizes, zip(start, steps)).map { ($0 - $1.0 + $1.1 - 1) / $1.1 }
+            let update = try input(counts, scalar(x))
+            let bounds = [try numbers(start), try numbers(sizes), try numbers(steps)]
+            return try op("primitive.slice_update_v1", [x] + bounds + [update])
         case 12: return try op("primitive.broadcast_to_v1", [x, try numbers([2] + sizes)])
         default: return try moved(sizes)
         }
