@@ -22,7 +22,8 @@ struct Tail {
 
     /// - Parameters:
     ///   - product: the value the product leaves, of `type` in row-major order with its columns last.
-    ///   - isRealistic: whether the given vectors and tensors may be read early; constants of `columns` elements.
+    ///   - columns: how many these are.
+    ///   - types: the type of any value.
     /// - Returns: nil if the chain cannot be computed behind the product.
     init?(
         _ chain: PointwiseChain, root: Int, product: ValueID, type: TensorType, columns: Int,
