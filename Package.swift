@@ -109,7 +109,9 @@ let package = Package(
                 "CoreAIBackend", "CoreAIGraph", "CoreAIOps", "CoreAITestSupport", "OpenBLASBackend", "ReferenceBackend",
             ],
             path: "Tests/LoweringFuzzWorker", swiftSettings: strict),
-        .testTarget(name: "LoweringTests", dependencies: ["LoweringFuzzWorker"]),
+        .testTarget(
+            name: "LoweringTests",
+            dependencies: ["LoweringFuzzWorker", "CoreAITestSupport", "OpenBLASBackend", "ReferenceBackend"]),
         .executableTarget(
             name: "EnduranceWorker", dependencies: ["CoreAI"], path: "Tests/EnduranceWorker", swiftSettings: strict),
         .testTarget(name: "UserCaseTests", dependencies: ["CoreAI", "CoreAITestSupport", "EnduranceWorker"]),

@@ -253,6 +253,12 @@ private struct Resolver {
             guard declared.scalar == inferred.scalar else {
                 throw GraphError("declares \(declared.scalar.name) where \(inferred.scalar.name) results", op: op)
             }
+            let contradicts = zip(declared.shape, inferred.shape).contains { size, other in
+                size.constant.flatMap { number in other.constant.map { $0 != number } } ?? false
+            }
+            guard declared.rank == inferred.rank, !contradicts else {
+                throw GraphError("declares \(declared) where \(inferred) results", op: op)
+            }
         }
     }
 

@@ -16,7 +16,7 @@ struct Random {
     mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(max(1, bound))) }
 
     mutating func damage(_ data: inout Data) {
-        switch below(8) {
+        switch below(10) {
         case 0: data = data.prefix(below(data.count))
         case 1: data.removeSubrange(range(in: data, atMost: 64))
         case 2:
@@ -28,6 +28,7 @@ struct Random {
             let from = range(in: data, atMost: 64)
             let part = Data(data[from])
             data.replaceSubrange(from, with: part.reversed())
+        case 5, 6: replaceNumber(&data)
         default:
             // Small programs sit at both ends of a file, large constants in the middle: aim at the ends.
             for _ in 0...below(6) {
@@ -35,6 +36,23 @@ struct Random {
                 let index = below(2) == 0 ? below(span) : data.count - 1 - below(span)
                 data[index] = below(3) == 0 ? [0, 1, 0x7f, 0x80, 0xff][below(5)] : UInt8(truncatingIfNeeded: next())
             }
+        }
+    }
+
+    /// Puts a hostile number in the place of a small one: a stride, a size, an axis.
+    private mutating func replaceNumber(_ data: inout Data) {
+        let width = below(2) == 0 ? 4 : 8
+        let span = min(data.count, 16_384)
+        for _ in 0..<200 {
+            let index = (below(2) == 0 ? below(span) : data.count - 1 - below(span)) & ~3
+            guard index >= 0, index + width <= data.count, data[index] <= 64,
+                data[index + 1..<index + width].allSatisfy({ $0 == 0 })
+            else { continue }
+            let number: Int64 = [
+                0, 1, 2, 3, 7, -1, 100, 1 << 16, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 40, .max, .min,
+            ][below(15)]
+            for byte in 0..<width { data[index + byte] = UInt8(truncatingIfNeeded: number >> (8 * Int64(byte))) }
+            return
         }
     }
 

@@ -2,7 +2,7 @@
 //
 //     AssetFuzzWorker FIXTURES FIRST COUNT [run]
 //
-// With `run`, what loads is also run once, on zeros, for at most two seconds.
+// With `run`, what loads is also run once, on zeros, for at most half a second.
 //
 // A process of its own, so that the memory it measures is that of the loads alone and a trap names its seed: the seed under
 // way is printed before it is tried. The last line counts the refusals.
@@ -18,8 +18,14 @@ let assets = [
     "ops/activations", "ops/multi_function", "ops/if_else", "ops/while_loop", "ops/weights_resource_types",
     "ops/weights_sparse_bitmask", "ops/hardware_constraints", "ops/decode_image_inputs", "ops/torch_conv_net",
     "ops/dynamic_shapes", "ops/state_accumulate", "models/mixed_p_pal4", "models/bert_tiny", "models/magika",
+    "ops/conv2d", "ops/conv_transpose2d", "ops/pool2d", "ops/pad", "ops/matmul", "ops/reduce", "ops/slice",
+    "ops/gather",
+    "ops/shape_ops", "ops/torch_transformer_dynamic", "models/detection_nms_free", "models/crnn", "models/mixed_f16",
 ]
+/// Beyond the program itself.
 let memoryLimit = 64 << 20
+/// What a run may take for its tensors, whose sizes the program says.
+let runMemoryLimit = 1 << 30
 
 let arguments = CommandLine.arguments
 guard (4...5).contains(arguments.count), let first = Int(arguments[2]), let count = Int(arguments[3]) else {
@@ -62,10 +68,14 @@ func run(_ model: AIModel) async throws {
             guard count < 1e7 else { return }
             inputs[input] = NDArray(shape: shape, scalarType: descriptor.scalarType)
         }
+        for output in function.descriptor.outputNames {
+            guard case .ndArray(let descriptor)? = function.descriptor.outputDescriptor(of: output) else { return }
+            guard descriptor.shape.reduce(1.0, { $0 * Double(max($1, 1)) }) < 1e7 else { return }
+        }
         let arrays = inputs
         let attempt = Task { _ = try await function.run(inputs: arrays) }
         let clock = Task {
-            try await Task.sleep(for: .seconds(2))
+            try await Task.sleep(for: .milliseconds(500))
             attempt.cancel()
         }
         _ = try? await attempt.value
@@ -79,9 +89,17 @@ for seed in first..<first + count {
     let size = try write(seed)
     let before = Memory.resident
     Memory.resetPeak()
+    var isLoaded = false
+    // The program itself is mapped and read, which counts as resident.
+    func check(_ limit: Int) {
+        let grown = Memory.peak - before
+        if grown > limit + size { report(seed, "\(grown >> 20) MiB more") }
+    }
     do {
         let model = try await AIModel(contentsOf: asset)
         for name in model.functionNames { _ = model.functionDescriptor(for: name) }
+        check(memoryLimit)
+        isLoaded = true
         if arguments.count == 5 { try await run(model) }
     } catch let error as AssetError {
         refused += 1
@@ -93,8 +111,6 @@ for seed in first..<first + count {
     } catch {
         report(seed, "\(type(of: error)): \(error)")
     }
-    let grown = Memory.peak - before
-    // The program itself is mapped and read, which counts as resident.
-    if grown > memoryLimit + size { report(seed, "\(grown >> 20) MiB more") }
+    check(isLoaded ? runMemoryLimit : memoryLimit)
 }
 say("refused \(refused) of \(count)")

@@ -12,7 +12,11 @@ import Glibc
 /// first run's.
 struct Usage: Error {}
 
+@_silgen_name("malloc_trim") private func trimHeap(_ padding: Int) -> Int32
+
+/// What the process holds, without what the allocator keeps back for later.
 func residentKibibytes() -> Int {
+    _ = trimHeap(0)
     let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     let pages = text.split(separator: " ").compactMap { Int($0) }
     return (pages.count > 1 ? pages[1] : 0) * (sysconf(Int32(_SC_PAGESIZE)) / 1024)

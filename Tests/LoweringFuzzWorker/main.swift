@@ -124,7 +124,9 @@ func fault(_ seed: Int) -> (fault: String?, ops: Int) {
             let words = "\(turn > 0 ? "with inputs \(inputs.map(\.shape)): " : "")"
             guard Allowance(wanted, unit: unit).difference(got, wanted) != nil else { continue }
             let allowance = Allowance(wanted, unit: unit, disturbed: disturbed(graph, inputs, seed))
-            if let difference = allowance.difference(got, wanted, straysAreFine: hasSteps(graph)) { return (words + difference, draft.operationCount) }
+            if let difference = allowance.difference(got, wanted, straysAreFine: hasSteps(graph)) {
+                return (words + difference, draft.operationCount)
+            }
         } catch {
             return ("refused with inputs \(inputs.map(\.shape)): \(error)", draft.operationCount)
         }
