@@ -3,13 +3,13 @@ package import CoreAIGraph
 import CoreAIOps
 import COpenBLAS
 
-/// The processor: segments lowered to fused calls of SIMD kernels over the worker pool, and OpenBLAS for products of 64-bit
-/// floats.
+/// The processor: segments lowered to fused calls of SIMD kernels over the worker pool; OpenBLAS for products of types they do
+/// not take and for convolutions by weights that are no constants.
 package struct OpenBLASBackend: Backend {
     package let info = BackendInfo(name: "openblas", version: "2", unit: .cpu)
     package let targets = [HostDevice.hostTarget]
 
-    /// Kernels for single ops that the lowering leaves alone; an op goes to the first claim that names it.
+    /// Kernels for single ops that the lowering leaves alone; an op goes to the first claim that names and accepts it.
     static let claims = [
         matrixProductClaim, convolutionClaim, depthwiseClaim, transposedConvolutionClaim,
     ]

@@ -17,7 +17,7 @@ package final class HostExecutable: Executable {
     /// Outputs and states that no step writes.
     private let copies: [HostPlacement.Copy]
     private let constantBytes: [Bytes]
-    private let frames = Mutex<Frames>(Frames())
+    private let frames = Guarded<Frames>(Frames())
 
     /// One assignment of the symbols.
     final class Frame: Sendable {

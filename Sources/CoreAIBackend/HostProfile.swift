@@ -1,3 +1,4 @@
+import CoreAIGraph
 import Synchronization
 
 /// How long each kernel call of the host backends took, summed over runs while it is on.
@@ -19,7 +20,7 @@ package final class HostProfile: Sendable {
     }
 
     private let isOn = Atomic<Bool>(false)
-    private let entries = Mutex<[Key: Entry]>([:])
+    private let entries = Guarded<[Key: Entry]>([:])
 
     /// Forgets what was measured and starts anew.
     package func start() {

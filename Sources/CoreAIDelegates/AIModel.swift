@@ -64,7 +64,7 @@ package final class LoadedModel: Sendable {
     let report: LoadReport
     private let requested: ComputeUnitKind?
     private let units: [Planner.Unit]
-    private let devices = Mutex<[String: any Device]>([:])
+    private let devices = Guarded<[String: any Device]>([:])
 
     init(
         _ url: URL, options: SpecializationOptions, registry: BackendRegistry, ignoringHash: Bool,

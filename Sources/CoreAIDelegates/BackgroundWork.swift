@@ -1,3 +1,4 @@
+import CoreAIGraph
 import Foundation
 import Synchronization
 
@@ -29,7 +30,7 @@ private final class Promise<Value: Sendable>: Sendable {
         case waiting(CheckedContinuation<Value, any Error>?)
         case finished(Swift.Result<Value, any Error>)
     }
-    private let state = Mutex(State.waiting(nil))
+    private let state = Guarded(State.waiting(nil))
 
     var isFinished: Bool {
         state.withLock { if case .finished = $0 { true } else { false } }

@@ -16,7 +16,7 @@ final class VariantExecutor: FunctionExecutor {
     private let graph: Graph
     private let general: Executor
     private let specialize: Specialize
-    private let variants = Mutex<[Set<InputAxis>: Executor]>([:])
+    private let variants = Guarded<[Set<InputAxis>: Executor]>([:])
 
     /// Bounds the plans a caller can make us keep.
     private static let variantLimit = 7

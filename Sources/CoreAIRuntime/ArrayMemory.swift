@@ -1,3 +1,4 @@
+import CoreAIGraph
 import Glibc
 import Synchronization
 
@@ -12,7 +13,7 @@ package final class ArrayMemory: @unchecked Sendable {
     private let isMapped: Bool
     #if DEBUG
         /// What a run writes to at present.
-        private let held = Mutex<[Range<UInt>]>([])
+        private let held = Guarded<[Range<UInt>]>([])
     #endif
 
     /// - Parameter zeroed: false for memory that is written as a whole before anyone reads it.

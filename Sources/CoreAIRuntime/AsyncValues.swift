@@ -166,7 +166,7 @@ enum AsyncContent: Sendable {
 /// Where encoded work writes, and the last such work.
 final class WriteTarget: Sendable {
     let content: AsyncContent
-    private let last = Mutex(Pending<Void>(()))
+    private let last = Guarded(Pending<Void>(()))
 
     init(_ content: AsyncContent) { self.content = content }
 

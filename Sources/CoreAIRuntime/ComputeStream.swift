@@ -1,3 +1,4 @@
+import CoreAIGraph
 import Synchronization
 
 /// Work that is executed in the order in which it is encoded. One owner at a time encodes.
@@ -82,7 +83,7 @@ private final class EncodedRun: Sendable {
     /// Done when the states and output views are written.
     let written = Pending<Void>()
     private let waitsFor: Atomic<Int>
-    private let failure = Mutex<(any Error)?>(nil)
+    private let failure = Guarded<(any Error)?>(nil)
 
     init(
         executor: any FunctionExecutor, inputs: [String: Pending<AsyncContent>], states: [String: AsyncContent],

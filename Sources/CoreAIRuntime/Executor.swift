@@ -27,8 +27,8 @@ package final class Executor: FunctionExecutor {
     /// Each run does the same work on this machine's processor.
     private let isUniform: Bool
     private let lastNanoseconds = Atomic<Int>(.max)
-    private let contexts = Mutex<[ExecutionContext]>([])
-    private let frames = Mutex<[[Int?]: Frame]>([:])
+    private let contexts = Guarded<[ExecutionContext]>([])
+    private let frames = Guarded<[[Int?]: Frame]>([:])
 
     /// - Parameters:
     ///   - executables: one for each segment of the plan.

@@ -9,7 +9,8 @@ package protocol FunctionExecutor: AnyObject, Sendable {
     var descriptor: InferenceFunctionDescriptor { get }
     /// How many plans its runs have needed so far: one, unless sizes of 1 changed what broadcasts mean.
     var planCount: Int { get }
-    /// Every run takes less time than to hand it to another thread and back, so it may run where it is asked for.
+    /// The last run took little more time than to hand it to another thread and back, and the next does the same work, so
+    /// it may run where it is asked for.
     var isBrief: Bool { get }
     var kernelCalls: [KernelCall] { get }
 
@@ -18,7 +19,7 @@ package protocol FunctionExecutor: AnyObject, Sendable {
     ///   - states: in the descriptor's order; updated in place.
     ///   - output: called for each output when its shape is known, in any order; returns where to write it. A run that
     ///     has to be planned anew may ask again.
-    ///   - isCancelled: looked at between steps.
+    ///   - isCancelled: looked at between steps, and by streams that watch it, between kernel calls.
     /// - Throws: `CancellationError`, `RunError` (sizes that must agree and do not), `BackendError`.
     func run(
         inputs: [HostTensor], states: [HostTensor],

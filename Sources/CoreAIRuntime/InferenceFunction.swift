@@ -48,7 +48,7 @@ public struct InferenceFunction: Sendable {
 
     private typealias Results = [(name: String, content: InferenceValue.Content)]
 
-    /// Runs on a thread of our own: one hop out, one back. A run that is shorter than that stays here.
+    /// Runs on a thread of our own: one hop out, one back. A brief run stays here, and ends before it could be cancelled.
     nonisolated(nonsending) private func perform(_ arguments: RunArguments) async throws -> Results {
         try Task.checkCancellation()
         let executor = executor

@@ -1,3 +1,4 @@
+import CoreAIGraph
 import Synchronization
 
 /// Something that happens once. Work can be hung on it, tasks can await it.
@@ -6,10 +7,10 @@ final class Pending<Value: Sendable>: Sendable {
         case waiting([@Sendable (Result<Value, any Error>) -> Void])
         case done(Result<Value, any Error>)
     }
-    private let state: Mutex<State>
+    private let state: Guarded<State>
 
-    init() { state = Mutex(.waiting([])) }
-    init(_ value: Value) { state = Mutex(.done(.success(value))) }
+    init() { state = Guarded(.waiting([])) }
+    init(_ value: Value) { state = Guarded(.done(.success(value))) }
 
     func finish(_ result: Result<Value, any Error>) {
         let waiting = state.withLock { state -> [@Sendable (Result<Value, any Error>) -> Void] in

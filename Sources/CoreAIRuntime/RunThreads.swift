@@ -57,8 +57,8 @@ final class RunThreads: @unchecked Sendable {
         if mayRun { pthread_cond_signal(condition) }
     }
 
-    /// Runs `job` here and now if one more may run and none waits, else answers nil. For jobs shorter than the way to
-    /// another thread and back.
+    /// Runs `job` here and now if one more may run and none waits, else answers nil. For jobs not much longer than the way
+    /// to another thread and back.
     func runHere<Result>(_ job: () -> Result) -> Result? {
         pthread_mutex_lock(mutex)
         let mayRun = running < pool.width && first == line.count

@@ -28,7 +28,7 @@ struct HostExecutableTests {
 
     /// A cancelled run ends before its next kernel call.
     @Test func aRunStopsBetweenKernels() throws {
-        let calls = Mutex(0)
+        let calls = Guarded(0)
         let executable = try HostExecutable(Self.graph(), weights: NoWeights()) {
             (graph, constants) throws(BackendError) in
             var program = HostProgram(graph, constants)
@@ -62,7 +62,7 @@ struct HostExecutableTests {
                   output "y" %1
                 }
                 """)
-        let prepared = Mutex<[[Int]]>([])
+        let prepared = Guarded<[[Int]]>([])
         let executable = try HostExecutable(graph, weights: NoWeights()) { (graph, constants) throws(BackendError) in
             var program = HostProgram(graph, constants)
             let op = graph.ops[0]

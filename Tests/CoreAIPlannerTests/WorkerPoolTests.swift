@@ -1,3 +1,4 @@
+import CoreAIGraph
 import CoreAIBackend
 import Foundation
 import Synchronization
@@ -122,7 +123,7 @@ import Testing
     /// Spinning would take all of the time looked at, sleeping takes none.
     @Test func workersWithoutWorkSleep() {
         let pool = WorkerPool(width: 3)
-        let workers = Mutex<Set<pthread_t>>([])
+        let workers = Guarded<Set<pthread_t>>([])
         let arrivals = Visits(1)
         pool.parallel(3) { _ in
             _ = workers.withLock { $0.insert(pthread_self()) }
@@ -148,11 +149,11 @@ import Testing
 
 /// Counts visits by index.
 private final class Visits: Sendable {
-    private let visits: Mutex<[Int]>
+    private let visits: Guarded<[Int]>
     let count: Int
     init(_ count: Int) {
         self.count = count
-        visits = Mutex(Array(repeating: 0, count: count))
+        visits = Guarded(Array(repeating: 0, count: count))
     }
     func add(_ index: Int) { visits.withLock { $0[index] += 1 } }
     var areOneEach: Bool { visits.withLock { $0.allSatisfy { $0 == 1 } } }

@@ -24,7 +24,7 @@ enum ScalarStep {
                 let target = HostTensor(resultScalar, output, memory[result])
                 let width = WorkerPool.shared.width
                 guard width > 1, count >= elementsWorthSharing else { return try program.run(tensors, target) }
-                let failure = Mutex<KernelError?>(nil)
+                let failure = Guarded<KernelError?>(nil)
                 inParts(width) { part in
                     do throws(KernelError) {
                         try program.run(tensors, target, share(count, part, of: width))

@@ -31,7 +31,7 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
     /// Lower-case hexadecimal.
     package var description: String { bytes.map(\.hex).joined() }
 
-    private static let known = Mutex<[FileIdentity: Digest]>([:])
+    private static let known = Guarded<[FileIdentity: Digest]>([:])
 
     /// The digest of a mapped file, taken once a process for each state of the file.
     package init(of file: MappedFile) {

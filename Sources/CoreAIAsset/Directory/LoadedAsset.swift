@@ -7,7 +7,7 @@ package final class LoadedAsset: Sendable {
     package let directory: AssetDirectory
     /// The mapped program; nil for a compiled asset without one.
     package let file: MappedFile?
-    private let decoded = Mutex<Program?>(nil)
+    private let decoded = Guarded<Program?>(nil)
 
     /// Opens the directory and maps the program without reading it.
     ///
