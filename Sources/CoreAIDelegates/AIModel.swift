@@ -91,7 +91,9 @@ package final class LoadedModel: Sendable {
         }
         self.units = units
         requested = options.preferredComputeUnitKind
-        report = LoadReport(verdict: "miss", phases: clock.phases, notes: source.notes + (ProcessorKernels.complaint.map { [$0 + "; ignored"] } ?? []))
+        report = LoadReport(
+            verdict: "miss", phases: clock.phases,
+            notes: source.notes + (ProcessorKernels.complaint.map { [$0 + "; ignored"] } ?? []))
     }
 
     /// What a graph got wrong is damage in the file; what it needs and this runtime lacks is not.

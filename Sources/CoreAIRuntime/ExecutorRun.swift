@@ -115,7 +115,11 @@ struct ExecutorRun {
             if case .dimensions(let sizes) = concrete.attributes[index].value {
                 let known = symbols
                 concrete.attributes[index].value = .dimensions(
-                    sizes.map { size in size.substituting { symbol in known.indices.contains(symbol) ? known[symbol].map { Dimension($0) } : nil } })
+                    sizes.map { size in
+                        size.substituting { symbol in
+                            known.indices.contains(symbol) ? known[symbol].map { Dimension($0) } : nil
+                        }
+                    })
             }
         }
         var inference = InferenceContext(

@@ -287,7 +287,8 @@ struct Selection {
         let rank = type(result).rank
         // A transpose of the result is written at once.
         var (target, permutation) = (result, Array(0..<rank))
-        if uses[result.index].count == 1, !isOutput[result.index], !isNeeded[result.index], let user = uses[result.index].first,
+        if uses[result.index].count == 1, !isOutput[result.index], !isNeeded[result.index],
+            let user = uses[result.index].first,
             graph[user].name == transposeName, !isAbsorbed[user.index],
             let turned = graph[user].axes("permutation", rank: rank), turned.last == rank - 1
         {

@@ -45,7 +45,8 @@ func foldPadding(_ rewriter: inout GraphRewriter) throws(BackendError) {
 private func isConvolution(_ rewriter: GraphRewriter, _ op: Op) -> Bool {
     let (x, weights) = (rewriter.type(op.operands[0]), rewriter.type(op.operands[1]))
     guard [.float32, .float16, .bfloat16].contains(x.scalar), rewriter.constants.contains(op.operands[1]),
-        let strides = op.numbers("stride"), let dilations = op.numbers("dilation"), let groups = op.numbers("groups")?.first,
+        let strides = op.numbers("stride"), let dilations = op.numbers("dilation"),
+        let groups = op.numbers("groups")?.first,
         strides.count == 2, dilations.count == 2, (strides + dilations).allSatisfy({ $0 > 0 && $0 < 1 << 20 }),
         let shape = weights.staticShape, shape.count == 4, groups > 0, shape.allSatisfy({ $0 > 0 }),
         shape[0] % groups == 0, x.rank == 4

@@ -95,7 +95,8 @@ enum PaddingMode: String, CaseIterable {
     /// For each position along a padded axis, the position in the operand that it repeats.
     func sources(size: Int, before: Int, after: Int, axis: Int) throws(KernelError) -> [Int] {
         guard before + size + after <= 1 << 27 else {
-            throw KernelError("\(rawValue) padding takes axis \(axis) to \(before + size + after), at most 134217728 are supported")
+            throw KernelError(
+                "\(rawValue) padding takes axis \(axis) to \(before + size + after), at most 134217728 are supported")
         }
         let limit = self == .reflect ? size - 1 : self == .symmetric ? size : Int.max
         guard max(before, after) <= max(limit, 0), size > 0 || before + after == 0 else {
