@@ -81,6 +81,21 @@ import Testing
                 """,
             inputs: [], states: [[1, 2], [3, 4]], outputs: [[4, 6]], finals: [[3, 4], [1, 2]]),
         Case(
+            name: "a state takes what another held before its update",
+            text: """
+                %0 = input "x" : float32[2]
+                %1 = state "a" : float32[2]
+                %2 = state "b" : float32[2]
+                %3 = broadcasting_add_v1 %1, %0 : float32[2]
+                %4 = primitive.reshape_v2 %1 {new_shape = <2, 1>} : float32[2, 1]
+                %5 = primitive.reshape_v2 %4 {new_shape = <2>} : float32[2]
+                %6 = broadcasting_add_v1 %1, %2 : float32[2]
+                final "a" %3
+                final "b" %5
+                output "y" %6
+                """,
+            inputs: [[10, 20]], states: [[1, 2], [3, 4]], outputs: [[4, 6]], finals: [[11, 22], [1, 2]]),
+        Case(
             name: "a state that is an output too",
             text: """
                 %0 = input "x" : float32[2]

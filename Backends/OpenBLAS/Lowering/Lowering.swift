@@ -24,7 +24,7 @@ import Foundation
     try simplifyTransposes(&rewriter)
     var selection = Selection(rewriter)
     try selection.choose()
-    return try selection.program(sizesOf: graph)
+    return try selection.program()
 }
 
 enum Fusion {

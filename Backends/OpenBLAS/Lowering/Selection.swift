@@ -56,8 +56,7 @@ struct Selection {
     }
 
     /// The program, in the order of the ops.
-    /// - Parameter original: the segment as it came, whose outputs may be sized by their op.
-    func program(sizesOf original: Graph) throws(BackendError) -> HostProgram {
+    func program() throws(BackendError) -> HostProgram {
         var program = HostProgram(graph, constants)
         for (index, op) in graph.ops.enumerated() where !isAbsorbed[index] {
             if op.isView {
