@@ -9,8 +9,8 @@ func onOwnThread<Result: Sendable>(
     _ name: String, _ work: @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws -> Result
 ) async throws -> Result {
     let promise = Promise<Result>()
-    return try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { continuation in
+    await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
             promise.start(continuation)
             let thread = Thread {
                 promise.finish(Swift.Result { try work { promise.isFinished } })
@@ -22,12 +22,15 @@ func onOwnThread<Result: Sendable>(
     } onCancel: {
         promise.finish(.failure(CancellationError()))
     }
+    return try promise.value()
 }
 
-/// A continuation that is resumed once, by whoever comes first, even before it is there.
+/// A result that comes once, from whoever comes first, and a continuation that is resumed then.
+///
+/// The lock hands the result over, not the continuation, whose ways the thread sanitizer does not know.
 private final class Promise<Value: Sendable>: Sendable {
     private enum State {
-        case waiting(CheckedContinuation<Value, any Error>?)
+        case waiting(CheckedContinuation<Void, Never>?)
         case finished(Swift.Result<Value, any Error>)
     }
     private let state = Guarded(State.waiting(nil))
@@ -36,21 +39,30 @@ private final class Promise<Value: Sendable>: Sendable {
         state.withLock { if case .finished = $0 { true } else { false } }
     }
 
-    func start(_ continuation: CheckedContinuation<Value, any Error>) {
-        let early: Swift.Result<Value, any Error>? = state.withLock { state in
-            if case .finished(let result) = state { return result }
-            state = .waiting(continuation)
-            return nil
+    /// The result, once the continuation has been resumed.
+    func value() throws -> Value {
+        let result: Swift.Result<Value, any Error>? = state.withLock { state in
+            if case .finished(let result) = state { result } else { nil }
         }
-        if let early { continuation.resume(with: early) }
+        guard let result else { preconditionFailure("a promise is read before it is kept") }
+        return try result.get()
+    }
+
+    func start(_ continuation: CheckedContinuation<Void, Never>) {
+        let isEarly = state.withLock { state in
+            if case .finished = state { return true }
+            state = .waiting(continuation)
+            return false
+        }
+        if isEarly { continuation.resume() }
     }
 
     func finish(_ result: Swift.Result<Value, any Error>) {
-        let continuation: CheckedContinuation<Value, any Error>? = state.withLock { state in
+        let continuation: CheckedContinuation<Void, Never>? = state.withLock { state in
             guard case .waiting(let continuation) = state else { return nil }
             state = .finished(result)
             return continuation
         }
-        continuation?.resume(with: result)
+        continuation?.resume()
     }
 }

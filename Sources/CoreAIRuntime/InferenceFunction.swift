@@ -58,13 +58,10 @@ public struct InferenceFunction: Sendable {
             return try result.get()
         }
         let flag = CancellationFlag()
+        let pending = Pending<Results>()
         return try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Results, any Error>) in
-                RunThreads.shared.submit {
-                    let result = Result { try executor.execute(arguments) { flag.isSet } }
-                    continuation.resume(with: result)
-                }
-            }
+            RunThreads.shared.submit { pending.finish(Result { try executor.execute(arguments) { flag.isSet } }) }
+            return try await pending.value
         } onCancel: {
             flag.set()
         }
