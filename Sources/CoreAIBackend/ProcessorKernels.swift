@@ -11,14 +11,18 @@ package enum ProcessorKernels {
     /// The level in use: the best, or what `COREAI_CPU_LEVEL` caps it to.
     package static var level: String { String(cString: coreai_kernels_best().pointee.name) }
 
-    /// What is wrong with `COREAI_CPU_LEVEL`; nil if it is unset or names a level of this processor.
+    /// What is wrong with `COREAI_CPU_LEVEL` or `COREAI_CPU_FUSION`; nil if nothing is. Empty is as good as unset.
     package static let complaint: String? = {
-        guard let wanted = ProcessInfo.processInfo.environment["COREAI_CPU_LEVEL"], !levels.contains(wanted) else {
-            return nil
-        }
+        let environment = ProcessInfo.processInfo.environment
         let known = levels.joined(separator: ", ")
-        return names.contains(wanted)
-            ? "COREAI_CPU_LEVEL is '\(wanted)', which this processor or build lacks; it has \(known)"
-            : "COREAI_CPU_LEVEL is '\(wanted)', expected one of \(known)"
+        if let wanted = environment["COREAI_CPU_LEVEL"], !wanted.isEmpty, !levels.contains(wanted) {
+            return names.contains(wanted)
+                ? "COREAI_CPU_LEVEL is '\(wanted)', which this processor or build lacks; it has \(known)"
+                : "COREAI_CPU_LEVEL is '\(wanted)', expected one of \(known)"
+        }
+        if let wanted = environment["COREAI_CPU_FUSION"], !["", "0", "1"].contains(wanted) {
+            return "COREAI_CPU_FUSION is '\(wanted)', expected 0 or 1"
+        }
+        return nil
     }()
 }

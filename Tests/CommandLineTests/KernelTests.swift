@@ -35,6 +35,10 @@ private let encoder = fixtures.appendingPathComponent("models/bert_tiny/model.ai
         let unknown = try Tool.run(["run", product], environment: ["COREAI_CPU_LEVEL": "avx3"])
         #expect(unknown.status != 0)
         #expect(unknown.errors.contains("COREAI_CPU_LEVEL is 'avx3', expected one of"))
+        let empty = try Tool.run(["run", product], environment: ["COREAI_CPU_LEVEL": "", "COREAI_CPU_FUSION": ""])
+        #expect(empty.status == 0)
+        let odd = try Tool.run(["run", product], environment: ["COREAI_CPU_FUSION": "yes"])
+        #expect(odd.status != 0 && odd.errors.contains("COREAI_CPU_FUSION is 'yes', expected 0 or 1"))
     }
 
     /// Every operation by itself gives as many calls as there are operations that compute.
