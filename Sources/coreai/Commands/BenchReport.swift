@@ -37,7 +37,7 @@ struct BenchReport: Codable {
         self.model = model
         function = session.function.descriptor.name
         threads = WorkerPool.shared.width
-        load = LoadTimes(session.model.loadReport, session.loadSeconds)
+        load = LoadTimes(session)
         firstRun = measured.firstRun
         let runs = measured.rounds.flatMap { $0 }
         run = Runs(
@@ -71,7 +71,7 @@ struct BenchReport: Codable {
         if let rate { about.add("products", "\(rate.threeDigits) GFLOP/s") }
         var times = TextTable(.left, .right)
         times.add("load", load.seconds.duration)
-        for phase in session.model.loadReport.phases { times.add("  \(phase.name)", phase.seconds.duration) }
+        for phase in session.loadPhases { times.add("  \(phase.name)", phase.seconds.duration) }
         times.add("first run", firstRun.duration)
         times.add("\(counted(run.count, "run"))")
         times.add("  minimum", run.min.duration)

@@ -94,7 +94,7 @@ private struct RunReport: Encodable {
         outputs = results.outputs.map { Value($0.name, $0.array, files[$0.name]) }
         states = results.states.map { Value($0.name, $0.array, files["state \($0.name)"]) }
         filledInputs = session.filledInputs.map(\.name)
-        load = LoadTimes(model.loadReport, session.loadSeconds)
+        load = LoadTimes(session)
         run = Run(seconds: seconds)
         self.placement = placement?.countsOfBackends ?? [:]
         placementNote = placement?.note
@@ -116,7 +116,7 @@ private func describe(
     text += "\nOutputs\n" + table(results.outputs)
     if !results.states.isEmpty { text += "\nStates after the run\n" + table(results.states) }
     var times = TextTable()
-    times.add("load", session.loadSeconds.duration, "(\(session.model.loadReport.breakdown))")
+    times.add("load", session.loadSeconds.duration, "(\(session.loadBreakdown))")
     let least = seconds.min() ?? 0
     times.add(
         "run", (seconds.count == 1 ? least : seconds.percentile(0.5)).duration,
@@ -150,10 +150,11 @@ func addPlacement(_ placement: PlacementReport, to table: inout TextTable) {
     if let note = placement.note { table.add("note", note) }
 }
 
-extension LoadReport {
-    /// `open 20 µs, verify 1.2 ms`, without what took no time worth a mention.
-    var breakdown: String {
-        let all = phases.map { "\($0.name) \($0.seconds.duration)" }.list()
+extension Session {
+    /// How long loading took, phase by phase, on one line.
+    fileprivate var loadBreakdown: String {
+        let all = loadPhases.map { "\($0.name) \($0.seconds.duration)" }.list()
+        let verdict = model.loadReport.verdict
         return verdict == "miss" ? all : "\(verdict): \(all)"
     }
 }

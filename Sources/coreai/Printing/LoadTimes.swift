@@ -8,11 +8,11 @@ struct LoadTimes: Codable {
     let seconds: Double
     let notes: [String]
 
-    /// - Parameter seconds: all of loading, the function included.
-    init(_ report: LoadReport, _ seconds: Double) {
+    init(_ session: Session) {
+        let report = session.model.loadReport
         verdict = report.verdict
-        phases = Dictionary(report.phases.map { ($0.name, $0.seconds) }, uniquingKeysWith: +)
-        self.seconds = seconds
+        phases = Dictionary(session.loadPhases.map { ($0.name, $0.seconds) }, uniquingKeysWith: +)
+        seconds = session.loadSeconds
         notes = report.notes
     }
 }

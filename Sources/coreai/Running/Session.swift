@@ -9,6 +9,8 @@ struct Session {
     let function: InferenceFunction
     /// Loading the model and the function.
     let loadSeconds: Double
+    /// The part of it that makes the function ready on its devices: packing weights above all.
+    let functionSeconds: Double
     /// In the function's order.
     let inputs: [Argument]
     let states: [Argument]
@@ -36,10 +38,18 @@ struct Session {
         let start = ContinuousClock.now
         model = try await loadModel(arguments)
         let name = try model.functionName(arguments.text(.function))
+        let modelEnd = ContinuousClock.now
         guard let function = try model.loadFunction(named: name) else { throw Failure("no function '\(name)'") }
         self.function = function
-        loadSeconds = (ContinuousClock.now - start).seconds
+        let end = ContinuousClock.now
+        loadSeconds = (end - start).seconds
+        functionSeconds = (end - modelEnd).seconds
         (inputs, states) = try Self.arguments(for: function.descriptor, arguments)
+    }
+
+    /// The model's phases, then the function's.
+    var loadPhases: [(name: String, seconds: Double)] {
+        model.loadReport.phases.map { ($0.name, $0.seconds) } + [("load function", functionSeconds)]
     }
 
     var filledInputs: [Argument] { inputs.filter { if case .seed = $0.origin { true } else { false } } }
