@@ -24,7 +24,9 @@ import Foundation
     try simplifyTransposes(&rewriter)
     var selection = Selection(rewriter)
     try selection.choose()
-    return try selection.program()
+    let program = try selection.program()
+    try selection.packing.finish()
+    return program
 }
 
 enum Fusion {

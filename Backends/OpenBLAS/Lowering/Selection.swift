@@ -10,6 +10,8 @@ struct Selection {
     let definitions: [OpID?]
     let uses: [[OpID]]
     let isOutput: [Bool]
+    /// What is to be packed once all is chosen.
+    let packing = PackingJobs()
     /// Ops that a step at a later op computes.
     var isAbsorbed: [Bool]
     /// Values that some step reads: what nobody reads is not made, such as a transpose that is read through.
@@ -244,7 +246,8 @@ struct Selection {
                 var op = op
                 op.operands.removeSubrange(1...)
                 return try ConvolutionStep.make(
-                    op, x: type(op.operands[0]), result: result, resultType: type(result), weights: weights, tail: tail)
+                    op, x: type(op.operands[0]), result: result, resultType: type(result), weights: weights, tail: tail,
+                    packing)
             }
             return step.map { [$0] }
         case "cpu.conv_transpose2d":
@@ -278,7 +281,7 @@ struct Selection {
             let step = try constants.withTensor(weights.value) { (tensor) throws(BackendError) in
                 try ProductStep.byWeights(
                     op, a: a, weights: tensor, isTransposed: weights.isTransposed, scalar: scalar, result: result,
-                    tail: tail)
+                    tail: tail, packing)
             }
             return step.map { [$0] }
         }

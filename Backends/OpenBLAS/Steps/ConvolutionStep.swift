@@ -16,13 +16,14 @@ final class ConvolutionStep: Sendable {
     private let pads: [Int]
     private let scalar: ScalarType
     private let panel: Int
-    /// One for each group.
-    private let packed: [FloatBuffer]
+    /// A buffer for each group.
+    private let packed: PackedWeights
     private let bias: FloatBuffer?
     private let tail: Tail
 
     private init(
-        _ op: Op, _ kind: Kind, _ weights: HostTensor, groups: Int, scalar: ScalarType, tail: Tail
+        _ op: Op, _ kind: Kind, _ weights: HostTensor, groups: Int, scalar: ScalarType, tail: Tail,
+        _ packing: PackingJobs
     ) throws(BackendError) {
         self.op = op
         self.kind = kind
@@ -33,24 +34,38 @@ final class ConvolutionStep: Sendable {
         guard let strides = op.numbers("stride"), let dilations = op.numbers("dilation"), let pads = op.numbers("pads")
         else { throw BackendError(.invalidArgument, "a convolution without strides, dilations or pads") }
         (self.strides, self.dilations, self.pads) = (strides, dilations, pads)
+        let panel = Int(kernels.gemm_panel(Int32(weights.shape[0] / groups)))
+        self.panel = panel
+        packed = packing.add { () throws(BackendError) in
+            let widened = weights.scalar == .float32 ? nil : try Widening.widened(weights)
+            defer { withExtendedLifetime(widened) {} }
+            let floats =
+                widened.map { HostTensor(.float32, weights.shape, UnsafeMutableRawPointer($0.base)) } ?? weights
+            return try Self.pack(floats, kind, groups: groups, panel: panel, scale: tail.scale)
+        }
+        bias = tail.bias.map(FloatBuffer.init)
+    }
+
+    private static func pack(
+        _ weights: HostTensor, _ kind: Kind, groups: Int, panel: Int, scale: [Float]?
+    ) throws(BackendError) -> [FloatBuffer] {
         let (perGroup, channels, taps) = (
             weights.shape[0] / groups, weights.shape[1], weights.shape[2] * weights.shape[3]
         )
-        let scaled = try Self.scaledWeights(weights, tail.scale)
+        let scaled = try scaledWeights(weights, scale)
         defer { withExtendedLifetime(scaled) {} }
         let w = scaled?.base ?? weights.pointer(as: Float.self)
-        panel = Int(kernels.gemm_panel(Int32(perGroup)))
         switch kind {
         case .depthwise:
             let buffer = try FloatBuffer(count: taps * groups)
             for channel in 0..<groups {
                 for tap in 0..<taps { buffer.base[tap * groups + channel] = w[channel * taps + tap] }
             }
-            packed = [buffer]
+            return [buffer]
         case .winograd:
             let buffer = try FloatBuffer(count: kernels.winograd_packed_count(Int32(perGroup), Int32(channels)))
             kernels.winograd_pack(w, Int32(perGroup), Int32(channels), buffer.base)
-            packed = [buffer]
+            return [buffer]
         case .direct, .product:
             let count = kernels.gemm_packed_count(Int32(taps * channels), Int32(perGroup), Int32(panel))
             var buffers: [FloatBuffer] = []
@@ -61,23 +76,20 @@ final class ConvolutionStep: Sendable {
                     Int32(panel), buffer.base)
                 buffers.append(buffer)
             }
-            packed = buffers
+            return buffers
         }
-        bias = tail.bias.map(FloatBuffer.init)
     }
 
     /// The step for `cpu.conv2d`, with what follows it.
     static func make(
-        _ op: Op, x: TensorType, result: ValueID, resultType: TensorType, weights: HostTensor, tail: Tail
+        _ op: Op, x: TensorType, result: ValueID, resultType: TensorType, weights: HostTensor, tail: Tail,
+        _ packing: PackingJobs
     ) throws(BackendError) -> HostStep {
         let groups = op.numbers("groups")?.first ?? 1
         // Widened, scaled and packed.
         try checkRoom(forFloats: saturatingProduct([weights.count, 3]))
-        let widened = weights.scalar == .float32 ? nil : try Widening.widened(weights)
-        defer { withExtendedLifetime(widened) {} }
-        let floats = widened.map { HostTensor(.float32, weights.shape, UnsafeMutableRawPointer($0.base)) } ?? weights
         let kind = kind(op, weights.shape, groups, resultType)
-        let step = try ConvolutionStep(op, kind, floats, groups: groups, scalar: x.scalar, tail: tail)
+        let step = try ConvolutionStep(op, kind, weights, groups: groups, scalar: x.scalar, tail: tail, packing)
         let input = op.operands[0]
         let name = "conv2d \(weights.shape[2])x\(weights.shape[3]) \(kind.rawValue)"
         return HostStep(
@@ -132,7 +144,7 @@ final class ConvolutionStep: Sendable {
         (shape.x_stride, shape.y_stride) = (x[3], y[3])
         if kind == .depthwise { (shape.channels, shape.out_channels) = (Int32(groups), Int32(groups)) }
         let call = ConvolutionCall(
-            shape: shape, kind: kind, groups: groups, panel: panel, packed: packed, batch: x[0],
+            shape: shape, kind: kind, groups: groups, panel: panel, packed: packed.buffers, batch: x[0],
             xCount: x[1] * x[2] * x[3], yCount: y[1] * y[2] * y[3], tail: tail)
         guard scalar == .float32 else {
             return widening(scalar, [(input, x.reduce(1, *))], (result, y.reduce(1, *)), scratch: call.scratchByteCount)

@@ -17,33 +17,17 @@ enum ProductStep {
 
     /// `a` times a constant matrix that is packed now.
     static func byWeights(
-        _ op: Op, a: ValueID, weights: HostTensor, isTransposed: Bool, scalar: ScalarType, result: ValueID, tail: Tail
+        _ op: Op, a: ValueID, weights: HostTensor, isTransposed: Bool, scalar: ScalarType, result: ValueID, tail: Tail,
+        _ packing: PackingJobs
     ) throws(BackendError) -> HostStep {
         let rank = weights.rank
         let (rows, columns) = (weights.shape[rank - 2], weights.shape[rank - 1])
         let (depth, width) = isTransposed ? (columns, rows) : (rows, columns)
         try checkSizes([depth, width])
         try checkRoom(forFloats: saturatingProduct([depth, width, 3]))
-        let wide = weights.scalar == .float32 ? nil : try Widening.widened(weights)
-        let source = wide?.base ?? weights.pointer(as: Float.self)
-        let (rowStride, columnStride) = isTransposed ? (1, columns) : (columns, 1)
-        let scaled = try tail.scale.map { (scale) throws(BackendError) in
-            let buffer = try FloatBuffer(count: depth * width)
-            for k in 0..<depth {
-                for n in 0..<width {
-                    buffer.base[k * width + n] = source[k * rowStride + n * columnStride] * scale[n]
-                }
-            }
-            return buffer
-        }
         let panel = kernels.gemm_panel(Int32(width))
-        let packed = try FloatBuffer(count: kernels.gemm_packed_count(Int32(depth), Int32(width), panel))
-        withExtendedLifetime((wide, scaled)) {
-            if let scaled {
-                kernels.gemm_pack(scaled.base, width, 1, Int32(depth), Int32(width), panel, packed.base)
-            } else {
-                kernels.gemm_pack(source, rowStride, columnStride, Int32(depth), Int32(width), panel, packed.base)
-            }
+        let packed = packing.add { () throws(BackendError) in
+            [try pack(weights, isTransposed: isTransposed, depth: depth, width: width, panel: panel, scale: tail.scale)]
         }
         let bias = tail.bias.map(FloatBuffer.init)
         return HostStep(
@@ -56,7 +40,7 @@ enum ProductStep {
             try checkSizes([rows])
             let tail = try PreparedTail(tail, bias: bias, shapes, result: y)
             let call = PackedProduct(
-                packed: packed, depth: depth, columns: width, panel: Int(panel), rows: rows, tail: tail)
+                packed: packed.buffers[0], depth: depth, columns: width, panel: Int(panel), rows: rows, tail: tail)
             guard scalar == .float32 else {
                 return widening(scalar, [(a, x.reduce(1, *))], (result, rows * width), scratch: 0) {
                     memory, inputs, output, _ in
@@ -65,6 +49,32 @@ enum ProductStep {
             }
             return HostCall { memory in call.run(memory, memory.floats(a), memory.floats(result)) }
         }
+    }
+
+    private static func pack(
+        _ weights: HostTensor, isTransposed: Bool, depth: Int, width: Int, panel: Int32, scale: [Float]?
+    ) throws(BackendError) -> FloatBuffer {
+        let wide = weights.scalar == .float32 ? nil : try Widening.widened(weights)
+        let source = wide?.base ?? weights.pointer(as: Float.self)
+        let (rowStride, columnStride) = isTransposed ? (1, depth) : (width, 1)
+        let scaled = try scale.map { (scale) throws(BackendError) in
+            let buffer = try FloatBuffer(count: depth * width)
+            for k in 0..<depth {
+                for n in 0..<width {
+                    buffer.base[k * width + n] = source[k * rowStride + n * columnStride] * scale[n]
+                }
+            }
+            return buffer
+        }
+        let packed = try FloatBuffer(count: kernels.gemm_packed_count(Int32(depth), Int32(width), panel))
+        withExtendedLifetime((wide, scaled)) {
+            if let scaled {
+                kernels.gemm_pack(scaled.base, width, 1, Int32(depth), Int32(width), panel, packed.base)
+            } else {
+                kernels.gemm_pack(source, rowStride, columnStride, Int32(depth), Int32(width), panel, packed.base)
+            }
+        }
+        return packed
     }
 
     private struct PackedProduct: Sendable {
