@@ -118,4 +118,38 @@ import Testing
             #expect(outputs == item.outputs.map { $0.map(\.bitPattern) }, "\(unit.name)")
         }
     }
+
+    /// Between convolutions an image is stored channels last; what resamples it must turn its axes too.
+    @Test(arguments: ["linear", "nearest_neighbor"]) func imagesAreResampledInARegion(mode: String) throws {
+        let graph = try Graph(
+            parsing: """
+                graph "main" {
+                  %0 = input "x" : float32[1, 3, 4, 5]
+                  %1 = primitive.constant_v1 {value = splat 0x0000003f} : float32[3, 3, 1, 1]
+                  %2 = primitive.constant_v1 {value = bytes 0x0000803f0000803f0000004000004040} : float32[4]
+                  %3 = primitive.constant_v1 {value = bytes 0x00000000000000000000003f000000bf} : float32[4]
+                  %4 = primitive.conv2d_v1 %0, %1 {stride = <1, 1>, dilation = <1, 1>, groups = <1>} : float32[1, 3, 4, 5]
+                  %5 = primitive.interpolate_v1 %4, %2, %3 {interpolation_mode = '\(mode)', output_shape = <1, 3, 8, 15>} : float32[1, 3, 8, 15]
+                  %6 = broadcasting_add_v1 %5, %5 : float32[1, 3, 8, 15]
+                  %7 = primitive.conv2d_v1 %6, %1 {stride = <1, 1>, dilation = <1, 1>, groups = <1>} : float32[1, 3, 8, 15]
+                  output "y" %7
+                  output "z" %5
+                }
+                """)
+        let numbers = (0..<60).map { Float($0 * 37 % 61) - 30 }
+        let input = TestTensor(.float32, [1, 3, 4, 5], bytes: numbers.withUnsafeBytes { Bytes(copying: Array($0)) })
+        let results = try ExampleTests.units.map { unit in
+            try unit.run(graph, [input]).outputs.map { tensor in
+                withExtendedLifetime(tensor) {
+                    (0..<tensor.shape.reduce(1, *)).map { tensor.host.pointer(as: Float.self)[$0] }
+                }
+            }
+        }
+        for (expected, found) in zip(results[0], results[1]) {
+            #expect(expected.count == found.count && Set(expected).count > 8)
+            for (a, b) in zip(expected, found) { #expect(abs(a - b) <= 1e-5 * (1 + abs(a))) }
+        }
+        let kernels = try ExampleTests.units[1].prepare(graph).kernelNames
+        #expect(kernels.contains("interpolate \(mode)") && kernels.filter { $0 == "transpose" }.count <= 3)
+    }
 }

@@ -20,6 +20,7 @@ import Foundation
     try simplifyTransposes(&rewriter)
     try foldPadding(&rewriter)
     try raiseNormalizations(&rewriter)
+    try raiseInterpolation(&rewriter)
     try storeChannelsLast(&rewriter)
     try simplifyTransposes(&rewriter)
     var selection = Selection(rewriter)

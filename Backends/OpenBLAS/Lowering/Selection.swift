@@ -258,6 +258,7 @@ struct Selection {
                 return try TransposedConvolution.make(op, weights: weights)
             }
             return (step ?? nil).map { [$0] }
+        case "cpu.interpolate": return InterpolateStep.make(op).map { [$0] }
         case "cpu.max_pool2d", "cpu.sum_pool2d": return PoolStep.make(op).map { [$0] }
         case _ where op.name.hasSuffix("batch_matmul_v1"): return try product(index, op, tail, result)
         case _ where op.name.hasPrefix("cpu."):

@@ -80,7 +80,7 @@ private func isIndifferent(_ op: Op, _ rewriter: GraphRewriter) -> Bool {
     if op.pointwise != nil { return true }
     switch op.name {
     case "primitive.concat_v1": return op.axes("dimension", rank: 4)?.count == 1
-    case "cpu.take": return true
+    case "cpu.take", "cpu.interpolate": return true
     case "primitive.pad_v1": return op.numbers("padding")?.count == 8
     case "primitive.slice_v1":
         return ["start", "end", "stride"].allSatisfy {
@@ -109,6 +109,11 @@ private func turnAttributes(_ op: inout Op) {
     switch op.name {
     case "primitive.concat_v1": turnAxes("dimension")
     case "cpu.take": turnAxes("axis")
+    case "cpu.interpolate":
+        for name in ["scale", "offset"] {
+            guard case .array(let numbers)? = op[attribute: name] else { continue }
+            op[attribute: name] = .array(toLast.map { numbers[$0] })
+        }
     case "primitive.pad_v1": turnPairs("padding")
     case "primitive.slice_v1":
         for name in ["start", "end", "stride"] {
