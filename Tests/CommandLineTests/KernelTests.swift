@@ -17,6 +17,14 @@ private let encoder = fixtures.appendingPathComponent("models/bert_tiny/model.ai
         #expect(!kernels.output.contains("graph \"main\" {"))
     }
 
+    /// Heads that a decoder repeats are copied as blocks, its cache grows where it lies.
+    @Test func aDecoderMovesBlocks() throws {
+        let decoder = fixtures.appendingPathComponent("models/qwen3_tiny_static_cache/model.aimodel").path
+        let kernels = try Tool.run("plan", decoder, "--kernels").output
+        #expect(kernels.contains("  take  ") && kernels.contains("slice_update in place"))
+        #expect(!kernels.contains("gather_along_axis"))
+    }
+
     @Test func aProfileSharesTheTimeOut() throws {
         let text = try Tool.run("bench", encoder, "--repeat", "3", "--profile")
         #expect(text.status == 0 && text.output.contains("share") && text.output.contains("attention + mask"))
