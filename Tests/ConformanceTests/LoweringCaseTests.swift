@@ -1,5 +1,6 @@
 import CoreAIGraph
 import CoreAITestSupport
+import Foundation
 import Testing
 
 /// Graphs in which a rewriting that looks safe is not; each gives the same numbers on every backend.
@@ -149,6 +150,8 @@ import Testing
             #expect(expected.count == found.count && Set(expected).count > 8)
             for (a, b) in zip(expected, found) { #expect(abs(a - b) <= 1e-5 * (1 + abs(a))) }
         }
+        // Op by op, nothing is turned and the table's own kernel resamples.
+        guard ProcessInfo.processInfo.environment["COREAI_CPU_FUSION"] != "0" else { return }
         let kernels = try ExampleTests.units[1].prepare(graph).kernelNames
         #expect(kernels.contains("interpolate \(mode)") && kernels.filter { $0 == "transpose" }.count <= 3)
     }
