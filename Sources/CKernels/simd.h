@@ -77,10 +77,3 @@ INLINE vf vfma(vf a, vf b, vf c) { return __builtin_elementwise_fma(a, b, c); }
 /* As the instructions do it: `b` where either is NaN. */
 INLINE vf vmin(vf a, vf b) { return a < b ? a : b; }
 INLINE vf vmax(vf a, vf b) { return a > b ? a : b; }
-
-INLINE float vsum(vf v) {
-    float s[LANES];
-    vstore(s, v);
-    UNROLL for (int width = LANES / 2; width > 0; width /= 2) UNROLL for (int i = 0; i < width; i++) s[i] += s[i + width];
-    return s[0];
-}

@@ -183,7 +183,6 @@ package final class HostConstants: @unchecked Sendable {
         }
         try HostBuffer.checkRoom(for: byteCount)
         let op = Op(Op.constantName, attributes: [NamedAttribute("value", .elements(weight.constant))])
-        try HostBuffer.checkRoom(for: byteCount)
         do {
             return try Bytes(byteCount: byteCount) { memory in
                 guard let base = memory.baseAddress else { return }

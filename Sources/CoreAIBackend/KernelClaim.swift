@@ -11,13 +11,6 @@ package struct KernelClaim: Sendable {
 
     package init(
         _ names: Set<String>, accepts: @escaping @Sendable (Op, [TensorType], [TensorType]) -> Rejection?,
-        kernel: @escaping ReferenceKernel
-    ) {
-        self.init(names, accepts: accepts, makeKernel: { _ in kernel })
-    }
-
-    package init(
-        _ names: Set<String>, accepts: @escaping @Sendable (Op, [TensorType], [TensorType]) -> Rejection?,
         makeKernel: @escaping @Sendable (_ constants: [HostTensor?]) -> ReferenceKernel
     ) {
         self.names = names

@@ -1,4 +1,3 @@
-import CKernels
 import CoreAIBackend
 import CoreAIGraph
 import CoreAIOps
@@ -42,23 +41,13 @@ private final class WideTensor: @unchecked Sendable {
 
     convenience init(_ narrow: HostTensor) {
         self.init(shape: narrow.shape)
-        let bits = narrow.pointer(as: UInt16.self)
-        if narrow.scalar == .float16 {
-            coreai_widen_half(bits, memory, narrow.count)
-        } else {
-            for index in 0..<narrow.count { memory[index] = Float(bitPattern: UInt32(bits[index]) << 16) }
-        }
+        Widening.widen(narrow.base, narrow.scalar, memory, narrow.count)
     }
 
     deinit { memory.deallocate() }
 
     func round(to narrow: HostTensor) {
-        let bits = narrow.pointer(as: UInt16.self)
-        if narrow.scalar == .float16 {
-            coreai_narrow_half(memory, bits, narrow.count)
-        } else {
-            for index in 0..<narrow.count { bits[index] = bfloat16Bits(memory[index]) }
-        }
+        Widening.narrow(memory, narrow.scalar, narrow.base, narrow.count)
     }
 }
 

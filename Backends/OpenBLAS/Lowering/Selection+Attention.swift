@@ -14,7 +14,7 @@ extension Selection {
         var scores = softmax.operands[0]
         var mask: ValueID?
         var scale: Float = 1
-        if let add = privateOp(scores), isBinary(add, "add") {
+        if let add = privateOp(scores), add.isElementwise("add") {
             for (inner, other) in [(add.operands[0], add.operands[1]), (add.operands[1], add.operands[0])] {
                 guard isMask(other, of: scores), type(inner).shape == type(scores).shape, privateOp(inner) != nil
                 else { continue }
@@ -62,10 +62,6 @@ extension Selection {
         return graph[id]
     }
 
-    private func isBinary(_ op: Op, _ name: String) -> Bool {
-        op.name == "broadcasting_\(name)_v1" || op.name == "primitive.\(name)_v1"
-    }
-
     /// A float tensor that repeats over the scores' leading axes and has all their keys.
     private func isMask(_ value: ValueID, of scores: ValueID) -> Bool {
         let (mask, full) = (type(value), type(scores))
@@ -78,7 +74,7 @@ extension Selection {
     /// Takes a constant factor off a value that nobody else reads.
     private func takeScale(_ value: inout ValueID) -> Float {
         guard let op = privateOp(value) else { return 1 }
-        if isBinary(op, "mul") {
+        if op.isElementwise("mul") {
             for (inner, factor) in [(op.operands[0], op.operands[1]), (op.operands[1], op.operands[0])] {
                 if let number = constants.floats(factor, limit: 1)?.first, type(inner).shape == type(value).shape {
                     value = inner
@@ -86,7 +82,7 @@ extension Selection {
                 }
             }
         }
-        if isBinary(op, "divide"), let number = constants.floats(op.operands[1], limit: 1)?.first,
+        if op.isElementwise("divide"), let number = constants.floats(op.operands[1], limit: 1)?.first,
             type(op.operands[0]).shape == type(value).shape
         {
             value = op.operands[0]

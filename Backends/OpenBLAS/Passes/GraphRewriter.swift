@@ -113,6 +113,11 @@ extension Op {
         return expression(self)
     }
 
+    /// Whether this is the table's op of that name, broadcasting or not: `add`.
+    func isElementwise(_ name: String) -> Bool {
+        self.name == "broadcasting_\(name)_v1" || self.name == "primitive.\(name)_v1"
+    }
+
     var isView: Bool {
         guard case .view? = OpTable[name]?.form else { return false }
         return operands.count == 1 && results.count == 1

@@ -96,12 +96,8 @@ private struct NormalizationFinder {
     }
 
     private func define(_ value: ValueID, _ name: String) -> Op? {
-        guard let op = define(value)?.op, matches(op, name) else { return nil }
+        guard let op = define(value)?.op, op.isElementwise(name) else { return nil }
         return op
-    }
-
-    private func matches(_ op: Op, _ name: String) -> Bool {
-        op.name == "broadcasting_\(name)_v1" || op.name == "primitive.\(name)_v1"
     }
 
     private func isPrivate(_ value: ValueID) -> Bool {
@@ -111,7 +107,7 @@ private struct NormalizationFinder {
 
     /// The two sides of a commutative op, in both orders.
     private func sides(_ op: Op, _ name: String) -> [(ValueID, ValueID)] {
-        guard matches(op, name), op.operands.count == 2 else { return [] }
+        guard op.isElementwise(name), op.operands.count == 2 else { return [] }
         return [(op.operands[0], op.operands[1]), (op.operands[1], op.operands[0])]
     }
 
@@ -139,8 +135,8 @@ private struct NormalizationFinder {
     /// The square of a value.
     private func squared(_ value: ValueID) -> ValueID? {
         guard let op = define(value)?.op else { return nil }
-        if matches(op, "mul"), op.operands[0] == op.operands[1] { return op.operands[0] }
-        if matches(op, "power") || matches(op, "pow"), small(op.operands[1]) == 2 { return op.operands[0] }
+        if op.isElementwise("mul"), op.operands[0] == op.operands[1] { return op.operands[0] }
+        if op.isElementwise("power") || op.isElementwise("pow"), small(op.operands[1]) == 2 { return op.operands[0] }
         return nil
     }
 
@@ -149,7 +145,7 @@ private struct NormalizationFinder {
         guard let root = define(value)?.op else { return nil }
         var sum: ValueID?
         if root.name == "primitive.rsqrt_v1" { sum = root.operands[0] }
-        if matches(root, "divide"), small(root.operands[0]) == 1,
+        if root.isElementwise("divide"), small(root.operands[0]) == 1,
             let square = define(root.operands[1])?.op, square.name == "primitive.sqrt_v1"
         {
             sum = square.operands[0]
@@ -171,7 +167,7 @@ private struct NormalizationFinder {
             if let spread = spread(factor), let found = named(value, spread) { return found }
         }
         // Divided by the root instead.
-        if matches(op, "divide"), let root = define(op.operands[1])?.op, root.name == "primitive.sqrt_v1",
+        if op.isElementwise("divide"), let root = define(op.operands[1])?.op, root.name == "primitive.sqrt_v1",
             let spread = meanAndEpsilon(root.operands[0])
         {
             return named(op.operands[0], spread)

@@ -45,22 +45,19 @@ struct AttentionStep: Sendable {
         ) throws(BackendError) {
             let (q, k, v) = (try step.q.view(shapes), try step.k.view(shapes), try step.v.view(shapes))
             let rank = permutation.count
-            let storedStrides = rowMajorStrides(stored)
-            var (sizes, strides) = ([Int](repeating: 1, count: rank), [Int](repeating: 1, count: rank))
-            for (axis, source) in permutation.enumerated() {
-                (sizes[source], strides[source]) = (stored[axis], storedStrides[axis])
-            }
+            let o = StridedView(dense: stored, undoing: permutation)
+            let sizes = o.shape
             func uneven() -> BackendError { BackendError(.failed, "attention over rows that are not evenly spaced") }
             let (qRank, kRank, vRank) = (q.axes.count, k.axes.count, v.axes.count)
             guard let qRow = q.stride(qRank - 2), let kRow = k.stride(kRank - 1), let vRow = v.stride(vRank - 2),
-                q.isDense(qRank - 1), k.isDense(kRank - 2), v.isDense(vRank - 1)
+                let oRow = o.stride(rank - 2), q.isDense(qRank - 1), k.isDense(kRank - 2), v.isDense(vRank - 1)
             else { throw uneven() }
             try checkSizes(q.shape + k.shape + v.shape)
             shape.queries = Int32(sizes[rank - 2])
             shape.keys = Int32(k.shape[kRank - 1])
             shape.depth = Int32(q.shape[qRank - 1])
             shape.value_depth = Int32(sizes[rank - 1])
-            (shape.q_stride, shape.k_stride, shape.v_stride, shape.o_stride) = (qRow, kRow, vRow, strides[rank - 2])
+            (shape.q_stride, shape.k_stride, shape.v_stride, shape.o_stride) = (qRow, kRow, vRow, oRow)
             shape.scale = step.scale
             isEmpty = sizes.contains(0)
             resultCount = isEmpty ? 0 : stored.reduce(1, *)
@@ -81,11 +78,7 @@ struct AttentionStep: Sendable {
             } else {
                 maskOffsets = []
             }
-            var offsets = [0]
-            for axis in batch.indices {
-                offsets = offsets.flatMap { offset in (0..<batch[axis]).map { offset + $0 * strides[axis] } }
-            }
-            oOffsets = offsets
+            oOffsets = o.offsets(0..<rank - 2, repeatedTo: batch)
             parts =
                 isEmpty
                 ? 0

@@ -133,16 +133,12 @@ final class ConvolutionStep: Sendable {
         guard y.allSatisfy({ $0 > 0 }) else { return HostCall { _ in } }
         try checkSizes(x + y + [saturatingProduct([x[1], x[2]]), saturatingProduct([y[1], y[2]])])
         let tail = try PreparedTail(self.tail, bias: bias, shapes, result: y)
-        var shape = coreai_convolution()
-        (shape.height, shape.width, shape.channels) = (Int32(x[1]), Int32(x[2]), Int32(weightShape[1]))
-        (shape.out_height, shape.out_width) = (Int32(y[1]), Int32(y[2]))
-        shape.out_channels = Int32(weightShape[0] / groups)
-        (shape.kernel_height, shape.kernel_width) = (Int32(weightShape[2]), Int32(weightShape[3]))
-        (shape.stride_y, shape.stride_x) = (Int32(strides[0]), Int32(strides[1]))
-        (shape.dilation_y, shape.dilation_x) = (Int32(dilations[0]), Int32(dilations[1]))
-        (shape.pad_top, shape.pad_left) = (Int32(pads[0]), Int32(pads[2]))
-        (shape.x_stride, shape.y_stride) = (x[3], y[3])
-        if kind == .depthwise { (shape.channels, shape.out_channels) = (Int32(groups), Int32(groups)) }
+        var shape = coreai_convolution(
+            x, y, window: Array(weightShape[2...]), strides: strides, dilations: dilations, pads: pads)
+        // A depthwise kernel takes all channels at once, the others those of a group.
+        if kind != .depthwise {
+            (shape.channels, shape.out_channels) = (Int32(weightShape[1]), Int32(weightShape[0] / groups))
+        }
         let call = ConvolutionCall(
             shape: shape, kind: kind, groups: groups, panel: panel, packed: packed.buffers, batch: x[0],
             xCount: x[1] * x[2] * x[3], yCount: y[1] * y[2] * y[3], tail: tail)
@@ -221,8 +217,8 @@ private struct ConvolutionCall: Sendable {
             }
             partsPerImage = parts
         }
-        let count = kind == .winograd ? withUnsafePointer(to: shape) { kernels.winograd_scratch_count($0) } : 0
-        scratchPerPart = (count * 4 + 63) & ~63
+        let floats = kind == .winograd ? withUnsafePointer(to: shape) { kernels.winograd_scratch_count($0) } : 0
+        scratchPerPart = alignedByteCount(floats: floats)
         self.tilesPerUnit = tilesPerUnit
     }
 

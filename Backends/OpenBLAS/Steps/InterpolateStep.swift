@@ -48,7 +48,7 @@ enum InterpolateStep {
                 shape[axis] = y[axis]
             }
             let largest = passes.dropLast().map(\.count).max() ?? 0
-            let half = saturatingProduct([largest, 4]) + 63 & ~63
+            let half = alignedByteCount(floats: largest)
             return HostCall(scratch: saturatingProduct([half, 2])) { [passes] memory in
                 var from = UnsafePointer(memory.floats(source))
                 guard !passes.isEmpty else {

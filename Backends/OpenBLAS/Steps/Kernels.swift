@@ -12,7 +12,7 @@ final class FloatBuffer: @unchecked Sendable {
 
     /// - Throws: `outOfMemory` where there is no room.
     convenience init(count: Int) throws(BackendError) {
-        try HostBuffer.checkRoom(for: count.multipliedReportingOverflow(by: 4).overflow ? .max : count * 4)
+        try checkRoom(forFloats: count)
         self.init(unchecked: count)
     }
 
@@ -46,6 +46,9 @@ func saturatingProduct(_ factors: [Int]) -> Int {
     }
 }
 
+/// The bytes that so many floats take in scratch memory, whatever follows them aligned.
+func alignedByteCount(floats count: Int) -> Int { saturatingProduct([(count + 15) / 16, 64]) }
+
 /// Into how many parts work is cut for the pool, its multiplications being the product of `factors`: so many that a thread
 /// that is late costs little.
 func partCount(_ factors: Int..., atMost limit: Int) -> Int {
@@ -53,6 +56,20 @@ func partCount(_ factors: Int..., atMost limit: Int) -> Int {
     let width = WorkerPool.shared.width
     guard width > 1, multiplications > multiplicationsWorthSharing else { return 1 }
     return max(1, min(limit, width * 4, multiplications / (multiplicationsWorthSharing / 4)))
+}
+
+extension coreai_convolution {
+    /// Windows over dense images stored channels last; `pads` are top, bottom, left, right. Sizes have been checked.
+    init(_ x: [Int], _ y: [Int], window: [Int], strides: [Int], dilations: [Int], pads: [Int]) {
+        self.init()
+        (height, width, channels) = (Int32(x[1]), Int32(x[2]), Int32(x[3]))
+        (out_height, out_width, out_channels) = (Int32(y[1]), Int32(y[2]), Int32(y[3]))
+        (kernel_height, kernel_width) = (Int32(window[0]), Int32(window[1]))
+        (stride_y, stride_x) = (Int32(strides[0]), Int32(strides[1]))
+        (dilation_y, dilation_x) = (Int32(dilations[0]), Int32(dilations[1]))
+        (pad_top, pad_left) = (Int32(pads[0]), Int32(pads[2]))
+        (x_stride, y_stride) = (x[3], y[3])
+    }
 }
 
 /// Calls `body` for each part, on this thread and the pool's.

@@ -46,58 +46,37 @@ enum MovementSteps {
     }
 
     private static func slice(_ op: Op, _ size: Int, _ graph: Graph) -> HostStep? {
-        guard case .dimensions(let start)? = op[attribute: "start"], case .dimensions(let end)? = op[attribute: "end"],
-            case .dimensions(let steps)? = op[attribute: "stride"]
-        else { return nil }
+        guard let bounds = SliceBounds(op) else { return nil }
         let (source, target) = (op.operands[0], op.results[0])
         return copy(op) { (shapes) throws(BackendError) in
-            let (x, y) = (shapes[source], shapes[target])
-            let strides = rowMajorStrides(x)
-            var offset = 0
-            var walked = strides
-            for axis in x.indices {
-                guard start.count == x.count, end.count == x.count, steps.count == x.count,
-                    let first = start[axis].evaluated(shapes.symbols), let last = end[axis].evaluated(shapes.symbols),
-                    let step = steps[axis].evaluated(shapes.symbols), step != 0
-                else { throw BackendError(.invalidArgument, "a bound of a slice has no value") }
-                let range = SliceRange(size: x[axis], start: first, end: last, stride: step)
-                guard range.count == y[axis] else {
-                    throw BackendError(
-                        .failed, "the slice has \(range.count) elements along axis \(axis), expected \(y[axis])")
-                }
-                offset += range.first * strides[axis]
-                walked[axis] = strides[axis] &* step
+            let y = shapes[target]
+            let (sizes, strides, offset) = try bounds.walk(shapes[source], shapes.symbols)
+            for axis in sizes.indices where sizes[axis] != y[axis] {
+                throw BackendError(
+                    .failed, "the slice has \(sizes[axis]) elements along axis \(axis), expected \(y[axis])")
             }
             return StridedCopy(
-                elementSize: size, shape: y, source: walked, target: rowMajorStrides(y), sourceOffset: offset)
+                elementSize: size, shape: y, source: strides, target: rowMajorStrides(y), sourceOffset: offset)
         }
     }
 
     /// A copy of the first operand with a part replaced; the part alone where the copy is not needed.
     private static func sliceUpdate(_ op: Op, _ size: Int) -> HostStep? {
-        guard case .dimensions(let start)? = op[attribute: "start"], case .dimensions(let end)? = op[attribute: "end"],
-            case .dimensions(let steps)? = op[attribute: "stride"], op.operands.count == 2
-        else { return nil }
+        guard let bounds = SliceBounds(op), op.operands.count == 2 else { return nil }
         let (whole, part, target) = (op.operands[0], op.operands[1], op.results[0])
         @Sendable func replacement(_ shapes: HostShapes) throws(BackendError) -> StridedCopy {
-            let (x, update) = (shapes[target], shapes[part])
-            let strides = rowMajorStrides(x)
-            var (offset, walked) = (0, strides)
-            for axis in x.indices {
-                guard start.count == x.count, end.count == x.count, steps.count == x.count, update.count == x.count,
-                    let first = start[axis].evaluated(shapes.symbols), let last = end[axis].evaluated(shapes.symbols),
-                    let step = steps[axis].evaluated(shapes.symbols), step != 0
-                else { throw BackendError(.invalidArgument, "a bound of a slice has no value") }
-                let range = SliceRange(size: x[axis], start: first, end: last, stride: step)
-                guard range.count == update[axis] else {
-                    throw BackendError(
-                        .failed, "the update has \(update[axis]) elements along axis \(axis), the slice \(range.count)")
-                }
-                offset += range.first * strides[axis]
-                walked[axis] = range.count > 1 ? strides[axis] * step : strides[axis]
+            let update = shapes[part]
+            let (sizes, strides, offset) = try bounds.walk(shapes[target], shapes.symbols)
+            guard sizes.count == update.count else {
+                throw BackendError(.invalidArgument, "a bound of a slice has no value")
+            }
+            for axis in sizes.indices where sizes[axis] != update[axis] {
+                throw BackendError(
+                    .failed, "the update has \(update[axis]) elements along axis \(axis), the slice \(sizes[axis])")
             }
             return StridedCopy(
-                elementSize: size, shape: update, source: rowMajorStrides(update), target: walked, targetOffset: offset)
+                elementSize: size, shape: update, source: rowMajorStrides(update), target: strides, targetOffset: offset
+            )
         }
         var step = HostStep(op, operands: [whole, part], results: [target]) { (shapes) throws(BackendError) in
             let copy = try replacement(shapes)

@@ -163,33 +163,23 @@ enum ProductStep {
         ) throws(BackendError) {
             let (left, right) = (try a.view(shapes), try b.view(shapes))
             // The result's own axis order, before it is written through the permutation.
-            let stored = shapes[result]
-            let storedStrides = rowMajorStrides(stored)
-            var shape = [Int](repeating: 1, count: stored.count)
-            var strides = shape
-            for (axis, source) in permutation.enumerated() {
-                shape[source] = stored[axis]
-                strides[source] = storedStrides[axis]
-            }
+            let target = StridedView(dense: shapes[result], undoing: permutation)
+            let shape = target.shape
             let (aRank, bRank) = (left.axes.count, right.axes.count)
             (rows, depth, columns) = (left.shape[aRank - 2], left.shape[aRank - 1], right.shape[bRank - 1])
             try checkSizes([rows, depth, columns])
             guard let aRow = left.stride(aRank - 2), let bRow = right.stride(bRank - 2),
-                let bColumn = right.stride(bRank - 1), left.isDense(aRank - 1)
+                let bColumn = right.stride(bRank - 1), left.isDense(aRank - 1),
+                let cRow = target.stride(shape.count - 2)
             else { throw BackendError(.failed, "a matrix whose rows are not evenly spaced") }
-            (self.aRow, self.bRow, self.bColumn) = (aRow, bRow, bColumn)
-            cRow = strides[shape.count - 2]
+            (self.aRow, self.bRow, self.bColumn, self.cRow) = (aRow, bRow, bColumn, cRow)
             // Of nothing there may be very many.
             let isEmpty = shape.contains(0)
             let batch = isEmpty ? [] : Array(shape.dropLast(2))
             try HostBuffer.checkRoom(for: saturatingProduct(batch + [24]))
             aOffsets = left.offsets(0..<aRank - 2, repeatedTo: batch)
             bOffsets = right.offsets(0..<bRank - 2, repeatedTo: batch)
-            var cOffsets = [0]
-            for axis in batch.indices {
-                cOffsets = cOffsets.flatMap { offset in (0..<batch[axis]).map { offset + $0 * strides[axis] } }
-            }
-            self.cOffsets = cOffsets
+            cOffsets = target.offsets(0..<shape.count - 2, repeatedTo: batch)
             panel = Int(kernels.gemm_panel(Int32(columns)))
             packedCount = (kernels.gemm_packed_count(Int32(depth), Int32(columns), Int32(panel)) + 15) & ~15
             let work = saturatingProduct([rows, columns, max(1, depth)])

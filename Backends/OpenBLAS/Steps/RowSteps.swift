@@ -210,14 +210,7 @@ enum PoolStep {
             let (x, y) = (shapes[source], shapes[target])
             guard y.allSatisfy({ $0 > 0 }) else { return HostCall { _ in } }
             try checkSizes(x + y)
-            var shape = coreai_convolution()
-            (shape.height, shape.width, shape.channels) = (Int32(x[1]), Int32(x[2]), Int32(x[3]))
-            (shape.out_height, shape.out_width, shape.out_channels) = (Int32(y[1]), Int32(y[2]), Int32(y[3]))
-            (shape.kernel_height, shape.kernel_width) = (Int32(window[0]), Int32(window[1]))
-            (shape.stride_y, shape.stride_x) = (Int32(strides[0]), Int32(strides[1]))
-            (shape.dilation_y, shape.dilation_x) = (Int32(dilations[0]), Int32(dilations[1]))
-            (shape.pad_top, shape.pad_left) = (Int32(pads[0]), Int32(pads[2]))
-            (shape.x_stride, shape.y_stride) = (x[3], y[3])
+            let shape = coreai_convolution(x, y, window: window, strides: strides, dilations: dilations, pads: pads)
             let taps = window[0] * window[1]
             let parts = partCount(y.reduce(1, *), taps, atMost: y[1])
             return HostCall { [shape] memory in

@@ -18,6 +18,13 @@ struct StridedView: Sendable {
         axes = zip(shape, rowMajorStrides(shape)).map { $0 == 1 ? [] : [Loop(size: $0, stride: $1)] }
     }
 
+    /// A dense tensor as it was before a permutation: axis n of `stored` is axis `permutation[n]` of the view.
+    init(dense stored: [Int], undoing permutation: [Int]) {
+        self.init(dense: stored)
+        let turned = axes
+        for (axis, source) in permutation.enumerated() { axes[source] = turned[axis] }
+    }
+
     /// The sizes of the axes.
     var shape: [Int] { axes.map { $0.reduce(1) { $0 * $1.size } } }
 

@@ -43,16 +43,15 @@ func widening(
             HostMemory, [UnsafePointer<Float>], UnsafeMutablePointer<Float>, UnsafeMutableRawPointer
         ) -> Void
 ) -> HostCall {
-    func aligned(_ count: Int) -> Int { (count * 4 + 63) & ~63 }
     var offsets: [Int] = []
     var total = (scratch + 63) & ~63
     for input in inputs {
         offsets.append(total)
-        total += aligned(input.count)
+        total += alignedByteCount(floats: input.count)
     }
     let resultOffset = total
     let values = inputs
-    return HostCall(scratch: total + aligned(result.count)) { [offsets] memory in
+    return HostCall(scratch: total + alignedByteCount(floats: result.count)) { [offsets] memory in
         var wide: [UnsafePointer<Float>] = []
         for (input, offset) in zip(values, offsets) {
             let target = (memory.scratch + offset).assumingMemoryBound(to: Float.self)
