@@ -10,6 +10,8 @@ struct Selection {
     let definitions: [OpID?]
     let uses: [[OpID]]
     let isOutput: [Bool]
+    /// Pointwise ops whose expression chains can hold.
+    private let isChainable: [Bool]
     /// What is to be packed once all is chosen.
     let packing = PackingJobs()
     /// Ops that a step at a later op computes.
@@ -28,6 +30,7 @@ struct Selection {
         for value in graph.outputs.map(\.value) + graph.states.map(\.output) { isOutput[value.index] = true }
         self.isOutput = isOutput
         isNeeded = isOutput
+        isChainable = rewriter.graph.ops.map { Self.isChainable($0, rewriter.graph) }
         isAbsorbed = Array(repeating: false, count: graph.ops.count)
     }
 
@@ -101,7 +104,7 @@ struct Selection {
 
     /// The pointwise ops of one shape whose results only the chain that ends at `root` reads.
     private func cluster(_ root: Int, limit: Int) -> [Int] {
-        guard isChainable(root) else { return [] }
+        guard isChainable[root] else { return [] }
         let shape = type(graph.ops[root].results[0]).shape
         var members: Set<Int> = [root]
         var candidates = Set(producers(of: root))
@@ -109,7 +112,7 @@ struct Selection {
         while members.count < limit, let candidate = candidates.max() {
             candidates.remove(candidate)
             let result = graph.ops[candidate].results[0]
-            guard !isAbsorbed[candidate], isChainable(candidate), !isOutput[result.index],
+            guard !isAbsorbed[candidate], isChainable[candidate], !isOutput[result.index],
                 type(result).shape == shape, uses[result.index].allSatisfy({ members.contains($0.index) })
             else { continue }
             members.insert(candidate)
@@ -144,16 +147,15 @@ struct Selection {
         graph.ops[index].operands.compactMap { definitions[$0.index]?.index }
     }
 
-    private func isChainable(_ index: Int) -> Bool {
-        let op = graph.ops[index]
+    private static func isChainable(_ op: Op, _ graph: Graph) -> Bool {
         guard let expression = op.pointwise, op.results.count == 1, op[attribute: sizedByOpAttribute] == nil,
             (op.operands + op.results).allSatisfy({
                 graph[$0].type.tensor.map { PointwiseChain.takes($0.scalar) && $0.rank <= 6 } ?? false
             })
         else { return false }
         var chain = PointwiseChain()
-        let inputs = op.operands.map { chain.operand($0, type($0).scalar) }
-        return chain.add(expression, over: inputs, result: type(op.results[0]).scalar) != nil
+        let inputs = op.operands.map { chain.operand($0, graph.tensorType($0).scalar) }
+        return chain.add(expression, over: inputs, result: graph.tensorType(op.results[0]).scalar) != nil
     }
 
     private func chain(_ members: [Int], _ root: Int) -> (PointwiseChain, Int)? {

@@ -28,6 +28,17 @@ enum RowSteps {
 
     private static let elementsWorthSharing = 16_384
 
+    /// What computes floats from floats, on tensors of `scalar`. Counts in elements.
+    private static func call(
+        _ scalar: ScalarType, _ source: (value: ValueID, count: Int), _ target: (value: ValueID, count: Int),
+        _ run: @escaping @Sendable (UnsafePointer<Float>, UnsafeMutablePointer<Float>) -> Void
+    ) -> HostCall {
+        guard scalar == .float32 else {
+            return widening(scalar, [source], target, scratch: 0) { _, x, y, _ in run(x[0], y) }
+        }
+        return HostCall { memory in run(memory.floats(source.value), memory.floats(target.value)) }
+    }
+
     private static func rowParts(_ rows: Int, _ count: Int) -> Int {
         let width = WorkerPool.shared.width
         guard width > 1, rows > 1, rows * count > elementsWorthSharing else { return 1 }
@@ -53,12 +64,7 @@ enum RowSteps {
                     body(x + range.lowerBound * count, y + range.lowerBound * count, range.count, count)
                 }
             }
-            guard scalar == .float32 else {
-                return widening(scalar, [(source, rows * count)], (target, rows * count), scratch: 0) { _, x, y, _ in
-                    run(x[0], y)
-                }
-            }
-            return HostCall { memory in run(memory.floats(source), memory.floats(target)) }
+            return call(scalar, (source, rows * count), (target, rows * count), run)
         }
     }
 
@@ -82,11 +88,7 @@ enum RowSteps {
                     }
                 }
             }
-            guard scalar == .float32 else {
-                let total = shape.reduce(1, *)
-                return widening(scalar, [(source, total)], (target, total), scratch: 0) { _, x, y, _ in run(x[0], y) }
-            }
-            return HostCall { memory in run(memory.floats(source), memory.floats(target)) }
+            return call(scalar, (source, outer * count * inner), (target, outer * count * inner), run)
         }
     }
 
@@ -158,12 +160,7 @@ enum RowSteps {
                     }
                 }
             }
-            guard type.scalar == .float32 else {
-                return widening(
-                    type.scalar, [(source, shape.reduce(1, *))], (target, outer * inner), scratch: 0
-                ) { _, x, y, _ in run(x[0], y) }
-            }
-            return HostCall { memory in run(memory.floats(source), memory.floats(target)) }
+            return call(type.scalar, (source, outer * count * inner), (target, outer * inner), run)
         }
     }
 
